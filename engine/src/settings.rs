@@ -1,0 +1,128 @@
+//! What the operator decides: agents, bounds and times. Plain values, already checked; where they come from (flags, environment,
+//! file) is the platform's business.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One agent: a queue, and the rules its card promises.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    /// 1-64 characters of `[A-Za-z0-9._-]`; stands in URLs and in every row.
+    pub name: String,
+    /// Media types a client's part may have. Empty accepts every one. `type/*` covers a whole type.
+    pub input_modes: Vec<String>,
+    /// Whether a client may bring a context id of its own (§3.4.1).
+    pub client_contexts: bool,
+    /// Whether tasks may be canceled; a worker may still forbid it for a stage.
+    pub cancelable: bool,
+    /// `capabilities.pushNotifications` of the card (§3.3.4).
+    pub push_notifications: bool,
+    /// Whether a push config created on a running task first hears a `{task}` snapshot.
+    pub push_snapshot: bool,
+    /// How long a lease lasts without a heartbeat: 5 s to 1 h.
+    pub lease: Duration,
+    /// After so many deliveries in a row without progress the platform fails the task.
+    pub max_deliveries: u32,
+    /// Bounds of this agent's tasks.
+    pub limits: Limits,
+}
+
+/// Bounds of requests and tasks. Going over one is refused and stores nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Parts of one message or artifact update.
+    pub parts: usize,
+    /// Messages in one task's history; checked on client sends.
+    pub history: i32,
+    /// Artifacts of one task.
+    pub artifacts: i32,
+    /// Bytes of all artifacts of one task, as stored.
+    pub artifact_bytes: i64,
+    /// Push notification configs of one task.
+    pub push_configs: i32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { parts: 256, history: 1_000, artifacts: 1_000, artifact_bytes: 64 << 20, push_configs: 50 }
+    }
+}
+
+impl Agent {
+    /// An agent with every default, which accepts everything.
+    pub fn named(name: impl Into<String>) -> Agent {
+        Agent {
+            name: name.into(),
+            input_modes: Vec::new(),
+            client_contexts: true,
+            cancelable: true,
+            push_notifications: true,
+            push_snapshot: true,
+            lease: Duration::from_secs(30),
+            max_deliveries: 5,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Whether a part of this media type is welcome (§3.1.1). A part without one always is.
+    pub fn accepts(&self, media_type: &str) -> bool {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        self.input_modes.is_empty()
+            || essence.is_empty()
+            || self.input_modes.iter().any(|mode| match mode.strip_suffix("/*") {
+                Some("*") => true,
+                Some(kind) => essence.split_once('/').is_some_and(|(k, _)| k.eq_ignore_ascii_case(kind)),
+                None => mode.eq_ignore_ascii_case(essence),
+            })
+    }
+}
+
+/// Where webhooks may point. The full network guard is the notifier's; this is what a config's creation checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WebhookPolicy {
+    /// Plain `http` and loopback receivers are allowed. `dev` sets it; nothing else should.
+    pub allow_loopback: bool,
+}
+
+/// All of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Every agent by name.
+    pub agents: BTreeMap<String, Arc<Agent>>,
+    /// The agent that lives at the root; one of `agents`.
+    pub default_agent: String,
+    /// Tasks one tenant may hold.
+    pub tasks_per_tenant: i64,
+    /// Page size of lists when none is asked for, and the most that may be.
+    pub page_default: i32,
+    /// The largest page size.
+    pub page_max: i32,
+    /// The longest a poll waits.
+    pub poll_wait: Duration,
+    /// How long an idempotency key is kept.
+    pub key_lifetime: Duration,
+    /// How often the sweeps look for what a hint missed. Under 2 s by promise 3.
+    pub sweep: Duration,
+    /// Where webhooks may point.
+    pub webhooks: WebhookPolicy,
+}
+
+impl Settings {
+    /// These agents (the first is the default one) and every other value as documented.
+    pub fn with_agents(agents: impl IntoIterator<Item = Agent>) -> Settings {
+        let agents: Vec<Agent> = agents.into_iter().collect();
+        let default_agent = agents.first().map(|agent| agent.name.clone()).unwrap_or_default();
+        Settings {
+            agents: agents.into_iter().map(|agent| (agent.name.clone(), Arc::new(agent))).collect(),
+            default_agent,
+            tasks_per_tenant: 1_000_000,
+            page_default: 50,
+            page_max: 100,
+            poll_wait: Duration::from_secs(30),
+            key_lifetime: Duration::from_secs(24 * 3600),
+            sweep: Duration::from_secs(1),
+            webhooks: WebhookPolicy::default(),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! How the tables came to be: one file per change, never edited after a release. A migration imports nothing of ours, so that it keeps
+//! meaning what it meant.
+//!
+//! Three conventions hold in every table, for the same text to be right on Postgres and SQLite:
+//! times are `bigint` milliseconds since the epoch (SQLite compares dates as text, and a fraction of one digit sorts after two);
+//! JSON bodies are `text` holding ProtoJSON as it was written (`jsonb` refuses `\u0000`, reorders members and rewrites numbers, and
+//! nothing queries inside a body); *no tenant* is the empty string, which no tenant can be called, so that keys may include it.
+
+use sea_orm_migration::prelude::*;
+
+mod m0001_tasks;
+mod m0002_push;
+
+/// Every migration in order.
+#[derive(Debug, Clone, Copy)]
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![Box::new(m0001_tasks::Tasks), Box::new(m0002_push::Push)]
+    }
+}
