@@ -165,15 +165,6 @@ async fn work(m: &SchemaManager<'_>) -> Result<(), DbErr> {
             .and_where(Expr::col("due_at").is_not_null())
             .to_owned(),
     )
-    .await?;
-    m.create_index(
-        Index::create()
-            .name("work_lease")
-            .table("work")
-            .col("lease_id")
-            .and_where(Expr::col("lease_id").is_not_null())
-            .to_owned(),
-    )
     .await
 }
 

@@ -1,0 +1,1 @@
+//! Statements on lanes and deliveries from the notifier's side.

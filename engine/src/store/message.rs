@@ -1,0 +1,46 @@
+//! Statements on `task_message`: history.
+
+use entity::task_message;
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+/// The newest messages of one task, oldest first: at most `limit`, all without one.
+pub async fn newest<C: ConnectionTrait>(
+    db: &C,
+    task: Uuid,
+    limit: Option<u64>,
+) -> Result<Vec<task_message::Model>, DbErr> {
+    let mut messages = task_message::Entity::of_task(task)
+        .order_by_desc(task_message::Column::Seq)
+        .limit(limit)
+        .all(db)
+        .await?;
+    messages.reverse();
+    Ok(messages)
+}
+
+/// The whole histories of these tasks, by task and then oldest first.
+pub async fn of_tasks<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<task_message::Model>, DbErr> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    task_message::Entity::of_tasks(tasks.iter().copied())
+        .order_by_asc(task_message::Column::TaskId)
+        .order_by_asc(task_message::Column::Seq)
+        .all(db)
+        .await
+}
+
+/// What clients wrote after `seq`, oldest first.
+pub async fn from_client_after<C: ConnectionTrait>(
+    db: &C,
+    task: Uuid,
+    seq: i32,
+) -> Result<Vec<task_message::Model>, DbErr> {
+    task_message::Entity::of_task(task)
+        .filter(task_message::Column::Seq.gt(seq))
+        .filter(task_message::Column::Client.eq(true))
+        .order_by_asc(task_message::Column::Seq)
+        .all(db)
+        .await
+}

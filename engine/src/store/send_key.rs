@@ -1,0 +1,40 @@
+//! Statements on `send_key`: what an `Idempotency-Key` stands for.
+
+use entity::send_key;
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Query};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QuerySelect};
+use wire::Tenant;
+
+/// What the key stands for, however old.
+pub async fn read<C: ConnectionTrait>(
+    db: &C,
+    tenant: &Tenant,
+    agent: &str,
+    key: &str,
+) -> Result<Option<send_key::Model>, DbErr> {
+    send_key::Entity::of(tenant)
+        .filter(send_key::Column::Agent.eq(agent))
+        .filter(send_key::Column::Key.eq(key))
+        .one(db)
+        .await
+}
+
+/// Forget one key that is older than `before`.
+pub fn delete_expired(key: &send_key::Model, before: i64) -> DeleteStatement {
+    Query::delete()
+        .from_table(send_key::Entity)
+        .and_where(Expr::col(send_key::Column::Tenant).eq(key.tenant.as_str()))
+        .and_where(Expr::col(send_key::Column::Agent).eq(key.agent.as_str()))
+        .and_where(Expr::col(send_key::Column::Key).eq(key.key.as_str()))
+        .and_where(Expr::col(send_key::Column::CreatedAt).lt(before))
+        .to_owned()
+}
+
+/// Some keys older than `before`, for the sweep that forgets them.
+pub async fn expired<C: ConnectionTrait>(
+    db: &C,
+    before: i64,
+    limit: u64,
+) -> Result<Vec<send_key::Model>, DbErr> {
+    send_key::Entity::across_tenants().filter(send_key::Column::CreatedAt.lt(before)).limit(limit).all(db).await
+}

@@ -1,0 +1,185 @@
+//! Statements on `task`.
+
+use entity::{task, work};
+use sea_orm::sea_query::{Expr, ExprTrait, Query, UpdateStatement};
+use sea_orm::{
+    ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, RelationDef, Select,
+};
+use uuid::Uuid;
+use wire::Tenant;
+
+/// A task and, while it is not terminal, its work row, read in one statement.
+#[derive(Debug, Clone)]
+pub struct TaskAndWork {
+    /// The task.
+    pub task: task::Model,
+    /// Absent when the task is terminal.
+    pub work: Option<work::Model>,
+}
+
+/// Which tasks a list shows.
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only of these agents.
+    pub agents: Option<Vec<String>>,
+    /// Only of this context.
+    pub context_id: Option<String>,
+    /// Only in this state.
+    pub state: Option<i16>,
+    /// Only with a status at this time or later.
+    pub status_from: Option<i64>,
+}
+
+impl TaskFilter {
+    fn narrow(&self, select: Select<task::Entity>) -> Select<task::Entity> {
+        let mut condition = Condition::all();
+        if let Some(agent) = &self.agent {
+            condition = condition.add(task::Column::Agent.eq(agent.as_str()));
+        }
+        if let Some(agents) = &self.agents {
+            condition = condition.add(task::Column::Agent.is_in(agents.iter().map(String::as_str)));
+        }
+        if let Some(context_id) = &self.context_id {
+            condition = condition.add(task::Column::ContextId.eq(context_id.as_str()));
+        }
+        if let Some(state) = self.state {
+            condition = condition.add(task::Column::State.eq(state));
+        }
+        if let Some(from) = self.status_from {
+            condition = condition.add(task::Column::StatusAt.gte(from));
+        }
+        select.filter(condition)
+    }
+}
+
+fn task_to_work() -> RelationDef {
+    task::Entity::belongs_to(work::Entity).from(task::Column::Id).to(work::Column::TaskId).into()
+}
+
+/// The task `id` of this tenant and agent with its work row, to decide a write on.
+pub async fn read_for_write<C: ConnectionTrait>(
+    db: &C,
+    tenant: &Tenant,
+    agent: &str,
+    id: Uuid,
+) -> Result<Option<TaskAndWork>, DbErr> {
+    with_work(task::Entity::of(tenant).filter(task::Column::Agent.eq(agent)), id, db).await
+}
+
+/// The task `id` of whichever tenant, if it is one of these agents' (none: of any agent's).
+pub async fn read_for_worker<C: ConnectionTrait>(
+    db: &C,
+    agents: Option<&[String]>,
+    id: Uuid,
+) -> Result<Option<TaskAndWork>, DbErr> {
+    let mut select = task::Entity::across_tenants();
+    if let Some(agents) = agents {
+        select = select.filter(task::Column::Agent.is_in(agents.iter().map(String::as_str)));
+    }
+    with_work(select, id, db).await
+}
+
+async fn with_work<C: ConnectionTrait>(
+    select: Select<task::Entity>,
+    id: Uuid,
+    db: &C,
+) -> Result<Option<TaskAndWork>, DbErr> {
+    let row = select
+        .filter(task::Column::Id.eq(id))
+        .join(JoinType::LeftJoin, task_to_work())
+        .select_also(work::Entity)
+        .one(db)
+        .await?;
+    Ok(row.map(|(task, work)| TaskAndWork { task, work }))
+}
+
+/// The task `id` of this tenant and agent.
+pub async fn read<C: ConnectionTrait>(
+    db: &C,
+    tenant: &Tenant,
+    agent: &str,
+    id: Uuid,
+) -> Result<Option<task::Model>, DbErr> {
+    task::Entity::of(tenant).filter(task::Column::Agent.eq(agent)).filter(task::Column::Id.eq(id)).one(db).await
+}
+
+/// These tasks, of whichever tenant: for a claim and for the sweep of waiting sends.
+pub async fn read_many<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<task::Model>, DbErr> {
+    task::Entity::across_tenants().filter(task::Column::Id.is_in(ids.iter().copied())).all(db).await
+}
+
+/// One page of a tenant's tasks, newest status first, after the cursor (status time, id).
+pub async fn list<C: ConnectionTrait>(
+    db: &C,
+    tenant: &Tenant,
+    filter: &TaskFilter,
+    after: Option<(i64, Uuid)>,
+    limit: u64,
+) -> Result<Vec<task::Model>, DbErr> {
+    let mut select = filter.narrow(task::Entity::of(tenant));
+    if let Some((at, id)) = after {
+        // A row comparison: both engines walk the index from there, however deep the page.
+        select = select.filter(
+            Expr::tuple([Expr::col(task::Column::StatusAt), Expr::col(task::Column::Id)])
+                .lt(Expr::tuple([Expr::val(at), Expr::val(id)])),
+        );
+    }
+    select.order_by_desc(task::Column::StatusAt).order_by_desc(task::Column::Id).limit(limit).all(db).await
+}
+
+/// How many tasks the filter matches.
+pub async fn count<C: ConnectionTrait>(db: &C, tenant: &Tenant, filter: &TaskFilter) -> Result<u64, DbErr> {
+    filter.narrow(task::Entity::of(tenant)).count(db).await
+}
+
+/// One page of all tenants' tasks in the order of their ids: the agent's own view.
+pub async fn list_for_agents<C: ConnectionTrait>(
+    db: &C,
+    tenant: Option<&Tenant>,
+    filter: &TaskFilter,
+    after: Option<Uuid>,
+    limit: u64,
+) -> Result<Vec<task::Model>, DbErr> {
+    let start = match tenant {
+        Some(tenant) => task::Entity::of(tenant),
+        None => task::Entity::across_tenants(),
+    };
+    let mut select = filter.narrow(start);
+    if let Some(after) = after {
+        select = select.filter(task::Column::Id.gt(after));
+    }
+    select.order_by_asc(task::Column::Id).limit(limit).all(db).await
+}
+
+/// Everything of a task that a write may have changed.
+pub fn update(task: &task::Model) -> UpdateStatement {
+    Query::update()
+        .table(task::Entity)
+        .value(task::Column::State, task.state)
+        .value(task::Column::StatusMessage, task.status_message.clone())
+        .value(task::Column::StatusAt, task.status_at)
+        .value(task::Column::Generation, task.generation)
+        .value(task::Column::HistoryCount, task.history_count)
+        .value(task::Column::ClientSeq, task.client_seq)
+        .value(task::Column::AnsweredSeq, task.answered_seq)
+        .value(task::Column::ArtifactCount, task.artifact_count)
+        .value(task::Column::ArtifactBytes, task.artifact_bytes)
+        .value(task::Column::ConfigCount, task.config_count)
+        .value(task::Column::Cancelable, task.cancelable)
+        .value(task::Column::OutputModes, task.output_modes.clone())
+        .and_where(Expr::col(task::Column::Id).eq(task.id))
+        .to_owned()
+}
+
+/// Set the number of configs of a task that stands at `from`: the guard of configs on a finished task, which has no work row.
+pub fn update_config_count(task: Uuid, from: i32, to: i32) -> UpdateStatement {
+    Query::update()
+        .table(task::Entity)
+        .value(task::Column::ConfigCount, to)
+        .and_where(Expr::col(task::Column::Id).eq(task))
+        .and_where(Expr::col(task::Column::ConfigCount).eq(from))
+        .to_owned()
+}

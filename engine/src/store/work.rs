@@ -1,0 +1,95 @@
+//! Statements on `work`: the queue, the lease and the fence.
+
+use entity::{task, work};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, LockBehavior, LockType, Query, UpdateStatement};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+/// Up to `limit` rows that are due, locked until the transaction ends; rows another replica is claiming are passed over.
+pub async fn lock_due<C: ConnectionTrait>(
+    db: &C,
+    agents: &[String],
+    now: i64,
+    limit: u64,
+) -> Result<Vec<work::Model>, DbErr> {
+    work::Entity::across_tenants()
+        .filter(work::Column::Agent.is_in(agents.iter().map(String::as_str)))
+        .filter(work::Column::DueAt.lte(now))
+        .order_by_asc(work::Column::DueAt)
+        .limit(limit)
+        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
+        .all(db)
+        .await
+}
+
+/// The work rows of these tasks.
+pub async fn read_many<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<work::Model>, DbErr> {
+    work::Entity::of_tasks(tasks.iter().copied()).all(db).await
+}
+
+/// Whether anything of these agents is due.
+pub async fn any_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
+    work::Entity::across_tenants()
+        .select_only()
+        .column(work::Column::Agent)
+        .distinct()
+        .filter(work::Column::DueAt.lte(now))
+        .into_tuple()
+        .all(db)
+        .await
+}
+
+/// Everything of a work row that a write may have changed, upon the revision, lease and epoch that were read: the fence itself.
+pub fn update(read: &work::Model, next: &work::Model) -> UpdateStatement {
+    let mut update = Query::update()
+        .table(work::Entity)
+        .value(work::Column::DueAt, next.due_at)
+        .value(work::Column::LeaseId, next.lease_id)
+        .value(work::Column::Epoch, next.epoch)
+        .value(work::Column::Worker, next.worker.clone())
+        .value(work::Column::Deliveries, next.deliveries)
+        .value(work::Column::SeenSeq, next.seen_seq)
+        .value(work::Column::Revision, next.revision)
+        .and_where(Expr::col(work::Column::TaskId).eq(read.task_id))
+        .and_where(Expr::col(work::Column::Revision).eq(read.revision))
+        .and_where(Expr::col(work::Column::Epoch).eq(read.epoch))
+        .to_owned();
+    if let Some(lease) = read.lease_id {
+        update.and_where(Expr::col(work::Column::LeaseId).eq(lease));
+    }
+    update
+}
+
+/// Remove the row of a task that becomes terminal, upon what was read.
+pub fn delete(read: &work::Model) -> DeleteStatement {
+    let mut delete = Query::delete()
+        .from_table(work::Entity)
+        .and_where(Expr::col(work::Column::TaskId).eq(read.task_id))
+        .and_where(Expr::col(work::Column::Revision).eq(read.revision))
+        .and_where(Expr::col(work::Column::Epoch).eq(read.epoch))
+        .to_owned();
+    if let Some(lease) = read.lease_id {
+        delete.and_where(Expr::col(work::Column::LeaseId).eq(lease));
+    }
+    delete
+}
+
+/// Move the end of a lease that is still current. A heartbeat touches no revision: it decides nothing.
+pub fn renew(task: Uuid, lease: Uuid, epoch: i64, until: i64, seen_seq: i32) -> UpdateStatement {
+    Query::update()
+        .table(work::Entity)
+        .value(work::Column::DueAt, until)
+        .value(work::Column::SeenSeq, seen_seq)
+        .and_where(Expr::col(work::Column::TaskId).eq(task))
+        .and_where(Expr::col(work::Column::LeaseId).eq(lease))
+        .and_where(Expr::col(work::Column::Epoch).eq(epoch))
+        .to_owned()
+}
+
+/// The tasks of these work rows, read after their lock so that nothing about them is stale.
+pub async fn tasks_of<C: ConnectionTrait>(db: &C, rows: &[work::Model]) -> Result<Vec<task::Model>, DbErr> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    task::Entity::across_tenants().filter(task::Column::Id.is_in(rows.iter().map(|row| row.task_id))).all(db).await
+}

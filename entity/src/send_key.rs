@@ -1,0 +1,28 @@
+//! What an `Idempotency-Key` stands for: the task a send made or continued, and which message of it.
+
+use sea_orm::entity::prelude::*;
+
+/// One key of one tenant at one agent.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "send_key")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub tenant: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub agent: String,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub key: String,
+    /// Of the request in canonical form.
+    pub body_hash: String,
+    pub task_id: Uuid,
+    /// The message's number in the task's history.
+    pub seq: i32,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+crate::sealed_by_tenant!();
