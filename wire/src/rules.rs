@@ -1,0 +1,74 @@
+//! The checks that declarations name after a field: bounds and alphabets beyond the type.
+
+use crate::Violation;
+use crate::validate::Path;
+
+/// The longest id, in characters (design §8).
+pub const ID_LENGTH: usize = 256;
+/// The largest page.
+pub const PAGE_SIZE: i32 = 100;
+
+/// An id: at most [`ID_LENGTH`] characters, none of them NUL, which Postgres cannot hold. Empty is absent.
+pub(crate) fn id(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    // Bytes bound characters from above, so that the count is made for long ids only.
+    if value.len() > ID_LENGTH && value.chars().count() > ID_LENGTH {
+        out.push(at.violation(format!("must be at most {ID_LENGTH} characters")));
+    }
+    if value.contains('\0') {
+        out.push(at.violation("must not contain NUL"));
+    }
+}
+
+/// Ids, each present.
+pub(crate) fn ids(values: &[String], at: &Path<'_>, out: &mut Vec<Violation>) {
+    for (index, value) in values.iter().enumerate() {
+        let here = at.index(index);
+        if value.is_empty() {
+            out.push(here.violation("must not be empty"));
+        }
+        id(value, &here, out);
+    }
+}
+
+/// Agent names, each present; at least one is asked for by the field's own rule.
+pub(crate) fn names(values: &[String], at: &Path<'_>, out: &mut Vec<Violation>) {
+    for (index, value) in values.iter().enumerate() {
+        if crate::AgentName::parse(value).is_err() {
+            out.push(at.index(index).violation("is not an agent name"));
+        }
+    }
+}
+
+/// A length that may be zero but not less.
+pub(crate) fn length(value: &Option<i32>, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if value.is_some_and(|length| length < 0) {
+        out.push(at.violation("must not be negative"));
+    }
+}
+
+/// A page size with presence: an explicit zero is an error.
+pub(crate) fn page_size(value: &Option<i32>, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if value.is_some_and(|size| !(1..=PAGE_SIZE).contains(&size)) {
+        out.push(at.violation(format!("must be between 1 and {PAGE_SIZE}")));
+    }
+}
+
+/// A page size without presence: zero is unset.
+pub(crate) fn page_size_or_zero(value: &i32, at: &Path<'_>, out: &mut Vec<Violation>) {
+    page_size(&Some(*value).filter(|size| *size != 0), at, out);
+}
+
+/// Text that goes into a header: no CR, LF or NUL.
+pub(crate) fn header_text(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if value.contains(['\r', '\n', '\0']) {
+        out.push(at.violation("must not contain CR, LF or NUL"));
+    }
+}
+
+/// An HTTP authentication scheme: a token of RFC 9110 §5.6.2.
+pub(crate) fn scheme(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    let token = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
+    if !token {
+        out.push(at.violation("must be an HTTP authentication scheme"));
+    }
+}
