@@ -1,0 +1,340 @@
+//! The table of everything an operator can set. `--help`, the reading of variables and file, `taskyard config` and the
+//! reference all come from it, so that a knob is added here and read in `Config`, and nowhere else.
+
+use super::kind::Kind;
+
+/// One thing that can be set.
+#[derive(Debug)]
+pub struct Knob {
+    /// Its dotted name in the file.
+    pub name: &'static str,
+    /// Its environment variable. Empty for what only the file can say.
+    pub env: &'static str,
+    /// Its flag without the dashes. Empty for what only the file can say.
+    pub flag: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The value when nobody gives one, written as a variable would be. `None` is no value.
+    pub default: Option<&'static str>,
+    /// The default under `taskyard dev`, where that is another one.
+    pub dev: Option<&'static str>,
+    /// What it means, in one sentence or two.
+    pub doc: &'static str,
+    /// Whether the short help (`-h`) names it too.
+    pub common: bool,
+}
+
+const KNOB: Knob =
+    Knob { name: "", env: "", flag: "", kind: Kind::Switch, default: None, dev: None, doc: "", common: false };
+
+const fn knob(name: &'static str, env: &'static str, flag: &'static str, kind: Kind, doc: &'static str) -> Knob {
+    Knob { name, env, flag, kind, doc, ..KNOB }
+}
+
+const fn key_of_agent(name: &'static str, kind: Kind, doc: &'static str) -> Knob {
+    Knob { name, kind, doc, ..KNOB }
+}
+
+impl Knob {
+    const fn default(self, default: &'static str) -> Knob {
+        Knob { default: Some(default), ..self }
+    }
+
+    const fn dev(self, default: &'static str) -> Knob {
+        Knob { dev: Some(default), ..self }
+    }
+
+    const fn common(self) -> Knob {
+        Knob { common: true, ..self }
+    }
+}
+
+/// The variable that names the configuration file.
+pub const CONFIG_ENV: &str = "TASKYARD_CONFIG";
+
+/// The file that is read from the working directory when none is named.
+pub const CONFIG_FILE: &str = "taskyard.toml";
+
+/// Everything that can be set once.
+pub static KNOBS: &[Knob] = &[
+    knob("listen.host", "TASKYARD_LISTEN_HOST", "host", Kind::Host, "Address to listen on.")
+        .default("127.0.0.1")
+        .common(),
+    knob(
+        "listen.port",
+        "TASKYARD_LISTEN_PORT",
+        "port",
+        Kind::Whole(0, 65_535),
+        "Port to listen on; 0 takes a free one.",
+    )
+    .default("8080")
+    .common(),
+    knob("data", "TASKYARD_DATA", "data", Kind::Path, "Folder of the embedded store (`dev`).")
+        .default("./taskyard-data")
+        .common(),
+    knob(
+        "database.url",
+        "DATABASE_URL",
+        "database-url",
+        Kind::Url(&["postgres", "postgresql"]),
+        "The Postgres database that `api`, `notifier` and `migrate` share. `dev` keeps its own store.",
+    )
+    .common(),
+    knob(
+        "database.connections",
+        "TASKYARD_DATABASE_CONNECTIONS",
+        "database-connections",
+        Kind::Whole(1, 1_000),
+        "Connections to Postgres that one process holds at most.",
+    )
+    .default("16"),
+    knob(
+        "redis.url",
+        "REDIS_URL",
+        "redis-url",
+        Kind::Url(&["redis", "redis+unix", "unix"]),
+        "The Redis that carries hints between processes. Without one the sweeps find everything, later.",
+    )
+    .common(),
+    knob(
+        "secrets.key",
+        "TASKYARD_SECRETS_KEY",
+        "secrets-key",
+        Kind::Key,
+        "The key that push credentials are encrypted with at rest. Prefer the variable: other users can see flags.",
+    ),
+    knob(
+        "log.level",
+        "TASKYARD_LOG_LEVEL",
+        "log-level",
+        Kind::Filter,
+        "What is logged: a level, or directives per module.",
+    )
+    .default("info")
+    .common(),
+    knob(
+        "log.format",
+        "TASKYARD_LOG_FORMAT",
+        "log-format",
+        Kind::Word(&["text", "json"]),
+        "How log lines look on stderr: text for people, json for machines.",
+    )
+    .default("text"),
+    knob(
+        "limits.body_bytes",
+        "TASKYARD_LIMITS_BODY_BYTES",
+        "limits-body-bytes",
+        Kind::Whole(1_024, 1 << 30),
+        "Bytes of one request body.",
+    )
+    .default("4194304"),
+    knob(
+        "limits.parts",
+        "TASKYARD_LIMITS_PARTS",
+        "limits-parts",
+        Kind::Whole(1, 1_000_000),
+        "Parts of one message or artifact update.",
+    )
+    .default("256"),
+    knob(
+        "limits.history",
+        "TASKYARD_LIMITS_HISTORY",
+        "limits-history",
+        Kind::Whole(1, 1_000_000),
+        "Messages in one task's history.",
+    )
+    .default("1000"),
+    knob(
+        "limits.artifacts",
+        "TASKYARD_LIMITS_ARTIFACTS",
+        "limits-artifacts",
+        Kind::Whole(1, 1_000_000),
+        "Artifacts of one task.",
+    )
+    .default("1000"),
+    knob(
+        "limits.artifact_bytes",
+        "TASKYARD_LIMITS_ARTIFACT_BYTES",
+        "limits-artifact-bytes",
+        Kind::Whole(1, 1 << 40),
+        "Bytes of all artifacts of one task.",
+    )
+    .default("67108864"),
+    knob(
+        "limits.push_configs",
+        "TASKYARD_LIMITS_PUSH_CONFIGS",
+        "limits-push-configs",
+        Kind::Whole(1, 10_000),
+        "Push notification configs of one task.",
+    )
+    .default("50"),
+    knob(
+        "limits.tasks_per_tenant",
+        "TASKYARD_LIMITS_TASKS_PER_TENANT",
+        "limits-tasks-per-tenant",
+        Kind::Whole(1, 1 << 40),
+        "Tasks one tenant may hold.",
+    )
+    .default("1000000"),
+    knob(
+        "limits.page_default",
+        "TASKYARD_LIMITS_PAGE_DEFAULT",
+        "limits-page-default",
+        Kind::Whole(1, 10_000),
+        "Page size of lists when a client asks for none; at most limits.page_max.",
+    )
+    .default("50"),
+    knob(
+        "limits.page_max",
+        "TASKYARD_LIMITS_PAGE_MAX",
+        "limits-page-max",
+        Kind::Whole(1, 10_000),
+        "The largest page size a client may ask for.",
+    )
+    .default("100"),
+    knob(
+        "poll.wait_seconds",
+        "TASKYARD_POLL_WAIT_SECONDS",
+        "poll-wait-seconds",
+        Kind::Seconds(0.0, 300.0),
+        "The longest a worker's poll waits for work.",
+    )
+    .default("30"),
+    knob(
+        "idempotency.hours",
+        "TASKYARD_IDEMPOTENCY_HOURS",
+        "idempotency-hours",
+        Kind::Whole(1, 720),
+        "How long an Idempotency-Key is remembered, in hours.",
+    )
+    .default("24"),
+    knob(
+        "sweep.milliseconds",
+        "TASKYARD_SWEEP_MILLISECONDS",
+        "sweep-milliseconds",
+        Kind::Whole(10, 1_900),
+        "How often the sweeps look for what a hint missed.",
+    )
+    .default("1000"),
+    knob(
+        "webhooks.allow_loopback",
+        "TASKYARD_WEBHOOKS_ALLOW_LOOPBACK",
+        "webhooks-allow-loopback",
+        Kind::Switch,
+        "Whether webhooks may point at this machine and be plain http. `dev` sets it; nothing else should.",
+    )
+    .default("false")
+    .dev("true"),
+    knob(
+        "webhooks.timeout_seconds",
+        "TASKYARD_WEBHOOKS_TIMEOUT_SECONDS",
+        "webhooks-timeout-seconds",
+        Kind::Seconds(0.1, 60.0),
+        "The longest one delivery attempt takes, the answer's body included.",
+    )
+    .default("20"),
+    knob(
+        "webhooks.connect_timeout_seconds",
+        "TASKYARD_WEBHOOKS_CONNECT_TIMEOUT_SECONDS",
+        "webhooks-connect-timeout-seconds",
+        Kind::Seconds(0.1, 60.0),
+        "The longest connecting to a receiver takes, TLS included.",
+    )
+    .default("5"),
+    knob(
+        "notifier.slots",
+        "TASKYARD_NOTIFIER_SLOTS",
+        "notifier-slots",
+        Kind::Whole(1, 10_000),
+        "Deliveries that one notifier has in flight at most.",
+    )
+    .default("64"),
+    knob(
+        "notifier.schedule_seconds",
+        "TASKYARD_NOTIFIER_SCHEDULE_SECONDS",
+        "notifier-schedule-seconds",
+        Kind::Delays(0.0, 360_000.0),
+        "The wait before each attempt of a delivery, the first included; after the last one it is dead.",
+    )
+    .default("0,5,30,300,1800,7200,18000,36000,50400,72000,86400"),
+    knob(
+        "worker.url",
+        "TASKYARD_URL",
+        "url",
+        Kind::Url(&["http", "https"]),
+        "The platform that `worker` pulls its tasks from.",
+    )
+    .default("http://127.0.0.1:8080")
+    .common(),
+    knob(
+        "worker.agents",
+        "TASKYARD_WORKER_AGENTS",
+        "worker-agents",
+        Kind::Names,
+        "The agents whose tasks `worker` pulls.",
+    )
+    .default("demo"),
+    knob(
+        "worker.concurrency",
+        "TASKYARD_WORKER_CONCURRENCY",
+        "worker-concurrency",
+        Kind::Whole(1, 1_000),
+        "Tasks that one worker works on at a time.",
+    )
+    .default("16"),
+];
+
+/// Every key of an `[[agent]]` table. Its limits are the deployment's where it gives none.
+pub static AGENT_KEYS: &[Knob] = &[
+    key_of_agent("name", Kind::Name, "The agent's name, which stands in URLs. Required."),
+    key_of_agent("default", Kind::Switch, "Whether it is the agent at the root; else the first one is.")
+        .default("false"),
+    key_of_agent(
+        "input_modes",
+        Kind::MediaTypes,
+        "Media types a client's parts may have; an empty list takes every one.",
+    )
+    .default(""),
+    key_of_agent("client_contexts", Kind::Switch, "Whether a client may bring a context id of its own.")
+        .default("true"),
+    key_of_agent("cancelable", Kind::Switch, "Whether its tasks can be canceled.").default("true"),
+    key_of_agent("push_notifications", Kind::Switch, "Whether webhooks can be registered on its tasks.")
+        .default("true"),
+    key_of_agent("push_snapshot", Kind::Switch, "Whether a webhook registered on a running task first gets the task.")
+        .default("true"),
+    key_of_agent("lease_seconds", Kind::Seconds(5.0, 3_600.0), "How long a lease lasts without a heartbeat.")
+        .default("30"),
+    key_of_agent(
+        "max_deliveries",
+        Kind::Whole(1, 1_000),
+        "Deliveries in a row without progress before the task fails.",
+    )
+    .default("5"),
+    key_of_agent("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
+    key_of_agent("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
+    key_of_agent("limits.artifacts", Kind::Whole(1, 1_000_000), "Artifacts of one task."),
+    key_of_agent("limits.artifact_bytes", Kind::Whole(1, 1 << 40), "Bytes of all artifacts of one task."),
+    key_of_agent("limits.push_configs", Kind::Whole(1, 10_000), "Push notification configs of one task."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_default_is_right() {
+        for knob in KNOBS.iter().chain(AGENT_KEYS) {
+            for default in knob.default.iter().chain(&knob.dev) {
+                assert!(knob.kind.check(&knob.kind.lift(default)), "{} = {default}", knob.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_name_is_used_twice() {
+        for of in [|knob: &Knob| knob.name, |knob: &Knob| knob.env, |knob: &Knob| knob.flag] {
+            assert_eq!(KNOBS.iter().map(of).collect::<BTreeSet<_>>().len(), KNOBS.len());
+        }
+    }
+}
