@@ -1,0 +1,15 @@
+//! The rules of the protocol's words, each as a table: what the proto declares, what JSON is taken and printed,
+//! what is refused and under which name.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod error;
+mod json;
+mod lifecycle;
+mod openapi;
+mod proto;
+mod rules;
+mod samples;
+mod tenant;
+mod timestamp;
+mod tsv;
+mod update;
