@@ -123,8 +123,8 @@ const fn part_field(
 }
 
 const CONTENT: Label = Label::OneOf("content");
-/// The members of the `oneof`, in the order of [`PART`].
-const MEMBERS: &str = "exactly one of text, raw, url and data must be set";
+/// What is said of a part without content; two members are refused in the same words when read.
+const MEMBERS: &str = "exactly one of text, raw, url, data must be set";
 const PART: &[FieldDescription] = &[
     part_field("text", "text", 1, "string", CONTENT),
     part_field("raw", "raw", 2, "bytes", CONTENT),
