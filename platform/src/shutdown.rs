@@ -83,4 +83,12 @@ mod tests {
         shutdown.requested().await;
         assert!(shutdown.is_requested());
     }
+
+    #[tokio::test]
+    async fn a_signal_asks_for_the_stop() {
+        let (_stop, shutdown) = Shutdown::on_signals().unwrap();
+        let pid = std::process::id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        shutdown.requested().await;
+    }
 }
