@@ -1,0 +1,56 @@
+"""A Taskyard worker that gives back what it was sent. Usage: python3 worker.py [AGENT]"""
+import json, os, sys, threading, time, urllib.request
+from http.client import HTTPException
+from urllib.error import HTTPError
+
+URL = os.environ.get("TASKYARD_URL", "http://127.0.0.1:8080").rstrip("/") + "/worker/v1"
+AGENT = sys.argv[1] if len(sys.argv) > 1 else "demo"
+
+def call(path, body, lease=None):
+    headers = {"Content-Type": "application/json"}
+    if lease:
+        headers |= {"Taskyard-Lease": lease["lease"], "Taskyard-Epoch": str(lease["epoch"])}
+    request = urllib.request.Request(URL + path, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+def work(task):
+    """Your part: from the task to the parts of its result. It may take as long as it needs."""
+    return [message for message in task["history"] if message["role"] == "ROLE_USER"][-1]["parts"]
+
+def keep(lease, done, pause):
+    while not done.wait(pause):  # heartbeats, so that the task stays ours while we work
+        try:
+            call("/leases:heartbeat", {"leases": [{"lease": lease["lease"], "epoch": lease["epoch"]}]})
+        except (OSError, HTTPException) as error:
+            print("heartbeat:", error)
+
+def serve(lease, pause):
+    done = threading.Event()
+    threading.Thread(target=keep, args=(lease, done, pause), daemon=True).start()
+    try:
+        result = {"artifactId": "result", "parts": work(lease["task"])}
+        updates = [{"artifact": {"artifact": result, "lastChunk": True}}, {"complete": {}}]
+    except Exception as error:
+        updates = [{"fail": {"statusMessage": {"parts": [{"text": str(error)}]}}}]
+    try:
+        call(f"/tasks/{lease['task']['id']}:apply", {"updates": updates}, lease)
+        print("done:", lease["task"]["id"])
+    except HTTPError as refusal:
+        if refusal.code != 409:  # 409: canceled, or another worker has it by now
+            raise
+        print("not ours any more:", lease["task"]["id"])
+    finally:
+        done.set()
+
+session = None
+while True:
+    try:
+        session = session or call("/sessions", {"agents": [AGENT]})
+        poll = {"session": session["session"], "agents": [AGENT], "start": True}
+        for lease in call("/leases:poll", poll).get("leases", []):
+            serve(lease, session["heartbeatSeconds"])
+    except (OSError, HTTPException) as error:
+        print("trying again:", error)
+        session = None
+        time.sleep(1)

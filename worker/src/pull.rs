@@ -1,0 +1,271 @@
+//! The pull loop: as many tasks as there is room for, one poll at a time, until told to stop.
+//!
+//! One poll suffices: it brings up to as many leases as slots are free, and what queues while it is
+//! on its way comes with the next. Every failure pauses the loop, longer each time, and says so; no
+//! failure ends it, except a platform that refuses the very first session, which no waiting mends.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use tracing::{error, info, warn};
+use wire::AgentName;
+use wire::worker::{Lease, POLL_MAX, PollRequest, SessionRequest};
+
+use crate::agent::Agent;
+use crate::backoff::Backoff;
+use crate::client::{Client, LeaseKey};
+use crate::error::Error;
+use crate::lease::{Leases, Pace, keep};
+use crate::turn::{give_back, work};
+
+/// How long a poll may still bring work in after the stop. A busy platform answers in this time
+/// anyway, and what it hands out is given back; an idle one has nothing on its way.
+const LAST_POLL: Duration = Duration::from_millis(500);
+/// How long the releases at the end may take.
+const LAST_RELEASES: Duration = Duration::from_secs(5);
+/// A poll that comes back empty in less than this did not wait for work, and must not set the pace.
+const SHORT_POLL: Duration = Duration::from_millis(100);
+
+/// How a worker is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The platform's base URL; default `http://127.0.0.1:8080`.
+    pub url: String,
+    /// The API key, where the platform asks for one.
+    pub key: Option<String>,
+    /// The agents to pull tasks of, by name; at least one.
+    pub agents: Vec<String>,
+    /// What the platform calls this worker in its lists and logs; it need not be unique.
+    pub name: Option<String>,
+    /// Tasks worked on at once, at least 1; default 16.
+    pub concurrency: usize,
+    /// How long running tasks may take to finish after the stop; default 10 s. What is not done by
+    /// then is given back for others to claim.
+    pub grace: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            url: "http://127.0.0.1:8080".to_owned(),
+            key: None,
+            agents: Vec::new(),
+            name: None,
+            concurrency: 16,
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A worker: pulls tasks and runs an agent on them.
+#[derive(Debug)]
+pub struct Worker {
+    client: Client,
+    options: Options,
+}
+
+/// What one session lets this worker do.
+struct Session {
+    id: String,
+    wait_seconds: f64,
+    most: usize,
+}
+
+impl Worker {
+    /// A worker that is ready to [`run`](Self::run). Nothing is dialled yet.
+    ///
+    /// # Errors
+    /// [`Error::Options`], naming the option that is wrong.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        if options.agents.is_empty() {
+            return Err(Error::Options("no agent is named, at least one is needed".to_owned()));
+        }
+        if let Some(name) = options.agents.iter().find(|name| AgentName::parse(name).is_err()) {
+            return Err(Error::Options(format!("`{name}` is not an agent's name")));
+        }
+        if options.concurrency == 0 {
+            return Err(Error::Options("the concurrency is at least 1, not 0".to_owned()));
+        }
+        let client = Client::new(&options.url, options.key.as_deref())?;
+        Ok(Self { client, options })
+    }
+
+    /// Works until `shutdown` is done, and then: polls no more, lets running tasks finish within
+    /// the grace, gives the rest back, and returns. That takes the grace and some seconds at most.
+    ///
+    /// A platform that is not there (yet) is waited for. Dropping the future instead stops at once,
+    /// and the held leases run until their expiry.
+    ///
+    /// # Errors
+    /// When the platform refuses the first session in a way that waiting does not mend: the key is
+    /// wrong, or this is not a Taskyard.
+    pub async fn run(self, agent: impl Agent, shutdown: impl Future<Output = ()> + Send) -> Result<(), Error> {
+        let agent: Arc<dyn Agent> = Arc::new(agent);
+        let leases = Arc::new(Leases::default());
+        let (pace, paced) = watch::channel(Pace { session: String::new(), heartbeat: Duration::from_secs(10) });
+        // A set of its own, so that heartbeats end with this future, however that ends.
+        let mut heartbeats = JoinSet::new();
+        heartbeats.spawn(keep(self.client.clone(), leases.clone(), paced));
+        let mut turns = JoinSet::new();
+
+        let pulled = {
+            let start = |lease: Lease, slot: OwnedSemaphorePermit| {
+                let turn = work(self.client.clone(), leases.clone(), agent.clone(), lease);
+                while turns.try_join_next().is_some() {}
+                turns.spawn(async move {
+                    let _slot = slot;
+                    turn.await;
+                });
+            };
+            self.pull(&pace, start, shutdown).await
+        };
+
+        let open = leases.len();
+        if open > 0 {
+            let grace_ms = self.options.grace.as_millis() as u64;
+            info!(tasks = open, grace_ms, "stopping, running tasks may finish");
+        }
+        leases.drain();
+        if timeout(self.options.grace, join(&mut turns)).await.is_err() {
+            info!(tasks = leases.len(), "giving back what is not done");
+            leases.stop();
+            if timeout(LAST_RELEASES, join(&mut turns)).await.is_err() {
+                warn!(tasks = leases.len(), "leaving leases to their expiry, the platform is away");
+            }
+        }
+        pulled
+    }
+
+    /// Polls until the shutdown.
+    async fn pull(
+        &self,
+        pace: &watch::Sender<Pace>,
+        mut start: impl FnMut(Lease, OwnedSemaphorePermit),
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), Error> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let slots = Arc::new(Semaphore::new(self.options.concurrency));
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+        let mut session: Option<Session> = None;
+        let mut introduced = false;
+        loop {
+            // A slot first: a poll without room would take leases from workers that have some.
+            let slot = until(&mut shutdown, slots.clone().acquire_owned()).await;
+            let Some(Ok(slot)) = slot else { return Ok(()) };
+            let free = 1 + slots.available_permits();
+
+            let asked = Instant::now();
+            let polled = match &session {
+                None => match until(&mut shutdown, self.open(pace)).await {
+                    None => return Ok(()),
+                    Some(Ok(opened)) => {
+                        info!(url = self.options.url, agents = ?self.options.agents, "pulling tasks");
+                        session = Some(opened);
+                        introduced = true;
+                        continue;
+                    }
+                    Some(Err(error)) if !introduced && !error.is_passing() => return Err(error),
+                    Some(Err(error)) => Err(error),
+                },
+                Some(current) => {
+                    let mut poll = std::pin::pin!(self.poll(current, free));
+                    match until(&mut shutdown, &mut poll).await {
+                        Some(polled) => polled,
+                        None => {
+                            if let Ok(Ok(late)) = timeout(LAST_POLL, poll).await {
+                                self.hand_back(late, "the worker is stopping").await;
+                            }
+                            return Ok(());
+                        }
+                    }
+                }
+            };
+
+            let pause = match polled {
+                Ok(leases) if leases.is_empty() && asked.elapsed() < SHORT_POLL => backoff.next(),
+                Ok(leases) => {
+                    backoff.reset();
+                    let mut first = Some(slot);
+                    let mut surplus = Vec::new();
+                    for lease in leases {
+                        match first.take().or_else(|| slots.clone().try_acquire_owned().ok()) {
+                            Some(slot) => start(lease, slot),
+                            None => surplus.push(lease),
+                        }
+                    }
+                    self.hand_back(surplus, "the worker has no room").await;
+                    continue;
+                }
+                Err(error) => {
+                    let pause = backoff.next();
+                    let pause_ms = pause.as_millis() as u64;
+                    let url = &self.options.url;
+                    if error.is_passing() {
+                        let error = error.chain();
+                        warn!(url, error, pause_ms, "the platform does not serve, trying again");
+                    } else {
+                        // Perhaps it forgot the session; a new one will show.
+                        session = None;
+                        let error = error.chain();
+                        error!(url, error, pause_ms, "the platform refuses this worker, trying again");
+                    }
+                    pause
+                }
+            };
+            if until(&mut shutdown, tokio::time::sleep(pause)).await.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn open(&self, pace: &watch::Sender<Pace>) -> Result<Session, Error> {
+        let request = SessionRequest {
+            worker: self.options.name.clone().unwrap_or_default(),
+            agents: self.options.agents.clone(),
+        };
+        let opened = self.client.open_session(&request).await?;
+        // A pace of zero would be a hot loop.
+        let heartbeat = Duration::try_from_secs_f64(opened.heartbeat_seconds).unwrap_or_default();
+        let heartbeat = heartbeat.max(Duration::from_millis(50));
+        pace.send_replace(Pace { session: opened.session.clone(), heartbeat });
+        let most = usize::try_from(opened.max_leases.clamp(1, POLL_MAX)).unwrap_or(1);
+        Ok(Session { id: opened.session, wait_seconds: opened.poll_seconds, most })
+    }
+
+    async fn poll(&self, session: &Session, free: usize) -> Result<Vec<Lease>, Error> {
+        let request = PollRequest {
+            session: session.id.clone(),
+            agents: self.options.agents.clone(),
+            max: i32::try_from(free.min(session.most)).ok(),
+            wait_seconds: Some(session.wait_seconds),
+            start: true,
+        };
+        Ok(self.client.poll(&request).await?.leases)
+    }
+
+    /// Gives back leases that nothing was done with.
+    async fn hand_back(&self, leases: Vec<Lease>, reason: &str) {
+        let releases = leases.into_iter().map(|lease| async move {
+            let key = LeaseKey { lease: lease.lease, epoch: lease.epoch };
+            give_back(&self.client, &key, &lease.task.id, Duration::ZERO, reason.to_owned()).await;
+        });
+        futures_util::future::join_all(releases).await;
+    }
+}
+
+/// What `work` gives, unless `stop` comes first.
+async fn until<T>(stop: &mut (impl Future<Output = ()> + Unpin), work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = stop => None,
+        done = work => Some(done),
+    }
+}
+
+async fn join(turns: &mut JoinSet<()>) {
+    while turns.join_next().await.is_some() {}
+}

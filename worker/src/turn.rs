@@ -1,0 +1,161 @@
+//! One turn: a claimed task, run by its agent, brought to an end whatever happens.
+//!
+//! However the run ends, the lease ends with it: by the agent's move, by a failure reported in its
+//! stead, or given back. Only a lease that is lost already needs nothing.
+
+use std::error::Error as StdError;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tracing::{debug, error, info, warn};
+use wire::worker::{Lease, ReleaseRequest, StatusChange};
+
+use crate::agent::{Agent, End, Ending, Outcome};
+use crate::client::{Client, LeaseKey};
+use crate::context::Context;
+use crate::error::{Error, chain};
+use crate::lease::{Held, Leases, Standing};
+use crate::text::message;
+
+/// How long an agent may clean up after it was told that its lease is lost.
+const CLEAN_UP: Duration = Duration::from_secs(1);
+
+/// How a run came to its end.
+enum Run {
+    Ended(Box<crate::agent::Result>),
+    Panicked,
+    Stopped,
+    Lost,
+}
+
+/// Works one lease from claim to end.
+pub(crate) async fn work(client: Client, leases: Arc<Leases>, agent: Arc<dyn Agent>, lease: Lease) {
+    let key = LeaseKey { lease: lease.lease.clone(), epoch: lease.epoch };
+    let held = leases.hold(key, &lease.task.id);
+    let context = Context::new(client.clone(), lease, held.clone());
+    debug!(task.id = held.task, attempt = context.lease().attempt, "working");
+    let run = run(agent, &context, &held).await;
+    let ended = end(&context, &held, run).await;
+    if let Err(reason) = ended {
+        give_back(&client, &held.key, &held.task, Duration::ZERO, reason).await;
+    }
+    leases.let_go(&held);
+    held.lose("the turn is over", None);
+}
+
+async fn run(agent: Arc<dyn Agent>, context: &Context, held: &Held) -> Run {
+    let work = AssertUnwindSafe(async { agent.run(context.clone()).await }).catch_unwind();
+    let mut work = std::pin::pin!(work);
+    let standing = tokio::select! {
+        biased;
+        ended = &mut work => return match ended {
+            Ok(result) => Run::Ended(Box::new(result)),
+            Err(_) => Run::Panicked,
+        },
+        standing = held.end() => standing,
+    };
+    match standing {
+        Standing::Held | Standing::Stopping => Run::Stopped,
+        Standing::Lost { reason, .. } => {
+            info!(task.id = held.task, reason, "the lease is lost, the agent stops");
+            // The agent heard it too, and may have something to put away. What it says now is moot.
+            let _ = tokio::time::timeout(CLEAN_UP, work).await;
+            Run::Lost
+        }
+    }
+}
+
+/// Reports how the run ended; `Err` with a reason asks for the lease to be given back.
+async fn end(context: &Context, held: &Held, run: Run) -> Result<(), String> {
+    match run {
+        Run::Lost => Ok(()),
+        Run::Stopped => Err("the worker is stopping".to_owned()),
+        Run::Ended(result) => match *result {
+            Ok(outcome) => conclude(context, held, outcome).await,
+            Err(error) => break_off(context, held, error).await,
+        },
+        Run::Panicked => {
+            error!(task.id = held.task, agent = context.agent(), "the agent panicked");
+            fail(context, held, "the agent broke off: it has a fault".to_owned()).await
+        }
+    }
+}
+
+/// Ends the turn as the agent said.
+async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<(), String> {
+    let (to, body) = match outcome.0 {
+        End::Move { to, message, metadata } => (to, StatusChange { status_message: message, metadata }),
+        End::Release { delay, reason } => {
+            if let Err(error) = context.flush().await {
+                return without(held, error);
+            }
+            held.close();
+            give_back(context.client(), &held.key, &held.task, delay, reason).await;
+            return Ok(());
+        }
+    };
+    let mut updates = context.take_gathered();
+    updates.push(to.update(body));
+    match context.reports().finish(updates, to.target()).await {
+        Ok(()) => Ok(()),
+        Err(error) => match error.refusal().filter(|_| !error.is_passing()) {
+            Some(refusal) => {
+                warn!(task.id = held.task, error = error.chain(), "the end of the run was refused");
+                fail(context, held, format!("the agent's answer was refused: {}", refusal.message)).await
+            }
+            None => without(held, error),
+        },
+    }
+}
+
+/// Ends the turn of an agent that returned an error: its own, or one that a report ran into.
+async fn break_off(context: &Context, held: &Held, error: Box<dyn StdError + Send + Sync>) -> Result<(), String> {
+    match error.downcast::<Error>() {
+        Ok(error) => match error.refusal().filter(|_| !error.is_passing()) {
+            Some(refusal) => {
+                warn!(task.id = held.task, error = error.chain(), "a report of the agent was refused");
+                fail(context, held, format!("the agent's report was refused: {}", refusal.message)).await
+            }
+            None => without(held, *error),
+        },
+        Err(error) => {
+            info!(task.id = held.task, error = chain(&*error), "the agent failed the task");
+            fail(context, held, error.to_string()).await
+        }
+    }
+}
+
+/// Fails the task, leaving out whatever was gathered: it may be what went wrong.
+async fn fail(context: &Context, held: &Held, why: String) -> Result<(), String> {
+    let body = StatusChange { status_message: Some(message(why)), metadata: None };
+    let updates = vec![Ending::Fail.update(body)];
+    match context.reports().finish(updates, Ending::Fail.target()).await {
+        Ok(()) => Ok(()),
+        Err(error) => without(held, error),
+    }
+}
+
+/// What follows when the end could not be reported.
+fn without(held: &Held, error: Error) -> Result<(), String> {
+    if let Error::Lost { reason, .. } = &error {
+        info!(task.id = held.task, reason, "the lease was lost before the end was reported");
+        return Ok(());
+    }
+    warn!(task.id = held.task, error = error.chain(), "giving the task back");
+    Err(error.to_string())
+}
+
+/// Releases a lease. That is a courtesy: what does not arrive ends with the lease.
+pub(crate) async fn give_back(client: &Client, key: &LeaseKey, task: &str, delay: Duration, reason: String) {
+    let delay_seconds = (!delay.is_zero()).then_some(delay.as_secs_f64());
+    let request = ReleaseRequest { delay_seconds, reason, ..ReleaseRequest::default() };
+    match client.release(key, &request).await {
+        Ok(()) => debug!(task.id = task, "released"),
+        Err(error) if error.refusal().is_some_and(|refusal| refusal.status < 500) => {
+            debug!(task.id = task, error = error.chain(), "the lease had ended");
+        }
+        Err(error) => warn!(task.id = task, error = error.chain(), "the lease was not released"),
+    }
+}
