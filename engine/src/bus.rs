@@ -3,9 +3,9 @@
 //! A hint may be lost, repeated or late without harm (promise 3); whoever waits for one also sweeps. In one process hints go straight to
 //! the [`Hub`]; with Redis they go there too, and are published for the others, a batch at a time and never on a request's path.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use deadpool_redis::redis;
@@ -50,16 +50,52 @@ pub struct Interests {
 pub struct Hub {
     /// Sends and streams that wait for a task's news.
     pub watch: Watch,
-    /// Something is ready; the claimer looks.
-    pub work: Notify,
+    /// Agents that have something ready; the claimer looks.
+    pub ready: Ready,
     /// Something is due; the notifier looks.
     pub delivery: Notify,
+}
+
+/// Agents that may have something ready. Where nothing was heard of, nothing is asked, so that idle polls cost nothing.
+#[derive(Debug, Default)]
+pub struct Ready {
+    agents: Mutex<HashSet<String>>,
+    changed: Notify,
+}
+
+impl Ready {
+    fn open(&self) -> MutexGuard<'_, HashSet<String>> {
+        // A panic cannot leave the set half written.
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These agents may have something ready.
+    pub fn add(&self, agents: impl IntoIterator<Item = String>) {
+        self.open().extend(agents);
+        self.changed.notify_one();
+    }
+
+    /// Whether any of these may, and from now on none of them until it is heard of again.
+    pub fn take(&self, agents: &[String]) -> bool {
+        let mut ready = self.open();
+        agents.iter().fold(false, |any, agent| ready.remove(agent) || any)
+    }
+
+    /// Somebody should look.
+    pub fn look(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Resolves when there is reason to look.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
 }
 
 impl Hub {
     fn hear(&self, hint: &Hint) {
         match hint {
-            Hint::Work { .. } => self.work.notify_one(),
+            Hint::Work { agent } => self.ready.add([agent.clone()]),
             Hint::Event { task, generation, state } => self.watch.hear(*task, *generation, *state),
             Hint::Delivery => self.delivery.notify_one(),
         }
@@ -92,15 +128,12 @@ impl Bus {
     /// When `url` is not a Redis URL.
     pub fn redis(url: &str, interests: Interests) -> Result<Bus, redis::RedisError> {
         let client = redis::Client::open(url)?;
-        let pool = deadpool_redis::Config::from_url(url)
-            .create_pool(Some(deadpool_redis::Runtime::Tokio1))
-            .map_err(|error| redis::RedisError::from((redis::ErrorKind::InvalidClientConfig, "redis.url", error.to_string())))?;
+        let pool = deadpool_redis::Config::from_url(url).create_pool(Some(deadpool_redis::Runtime::Tokio1)).map_err(
+            |error| redis::RedisError::from((redis::ErrorKind::InvalidClientConfig, "redis.url", error.to_string())),
+        )?;
         let (sender, receiver) = mpsc::channel(WAITING);
-        let bus = Bus {
-            hub: Arc::new(Hub::default()),
-            redis: Some(sender),
-            reachable: Arc::new(AtomicBool::new(false)),
-        };
+        let bus =
+            Bus { hub: Arc::new(Hub::default()), redis: Some(sender), reachable: Arc::new(AtomicBool::new(false)) };
         let origin = Uuid::now_v7().simple().to_string();
         tokio::spawn(publish(pool, receiver, origin.clone()));
         let channels: Vec<&'static str> = [(interests.tasks, TASKS), (interests.deliveries, DELIVERIES)]
@@ -163,7 +196,7 @@ async fn publish(pool: deadpool_redis::Pool, mut waiting: mpsc::Receiver<Hint>, 
     let mut hints = Vec::new();
     while waiting.recv_many(&mut hints, 512).await > 0 {
         let mut messages: HashMap<&'static str, String> = HashMap::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for hint in hints.drain(..) {
             let channel = if hint == Hint::Delivery { DELIVERIES } else { TASKS };
             let line = write(&hint);
@@ -208,7 +241,7 @@ async fn listen(
                     warned = false;
                     reachable.store(true, Ordering::Relaxed);
                     // What was said while nobody listened is found by looking once.
-                    hub.work.notify_one();
+                    hub.ready.look();
                     hub.delivery.notify_one();
                     let mut messages = pubsub.on_message();
                     while let Some(message) = messages.next().await {

@@ -5,6 +5,7 @@
 //! secrets out of dumps of single tables but not from whoever has the whole database; starting that way is said in the log.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hmac;
 use uuid::Uuid;
 
 const VERSION: u8 = 1;
@@ -25,7 +26,10 @@ pub enum SecretError {
 }
 
 /// The key that seals and opens.
-pub struct SecretKey(RandomizedNonceKey);
+pub struct SecretKey {
+    seal: RandomizedNonceKey,
+    mac: hmac::Key,
+}
 
 impl std::fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,7 +43,10 @@ impl SecretKey {
     /// # Errors
     /// When `bytes` are not 32.
     pub fn new(bytes: &[u8]) -> Result<SecretKey, SecretError> {
-        RandomizedNonceKey::new(&AES_256_GCM, bytes).map(SecretKey).map_err(|_| SecretError::KeyLength)
+        let seal = RandomizedNonceKey::new(&AES_256_GCM, bytes).map_err(|_| SecretError::KeyLength)?;
+        // One key for one purpose: what marks is derived from what seals.
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, bytes), b"taskyard mark");
+        Ok(SecretKey { seal, mac: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()) })
     }
 
     /// 32 bytes nobody can guess.
@@ -52,6 +59,16 @@ impl SecretKey {
         Ok(bytes)
     }
 
+    /// A mark over these parts that only this deployment can make.
+    pub(crate) fn mac(&self, parts: &[&[u8]]) -> Vec<u8> {
+        let mut context = hmac::Context::with_key(&self.mac);
+        for part in parts {
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part);
+        }
+        context.sign().as_ref().to_vec()
+    }
+
     /// Seal `plain` for the row `row`.
     ///
     /// # Errors
@@ -59,7 +76,7 @@ impl SecretKey {
     pub fn seal(&self, row: Uuid, plain: &str) -> Result<Vec<u8>, SecretError> {
         let mut text = plain.as_bytes().to_vec();
         let nonce =
-            self.0.seal_in_place_append_tag(Aad::from(row.as_bytes()), &mut text).map_err(|_| SecretError::Seal)?;
+            self.seal.seal_in_place_append_tag(Aad::from(row.as_bytes()), &mut text).map_err(|_| SecretError::Seal)?;
         let mut sealed = Vec::with_capacity(1 + NONCE + text.len());
         sealed.push(VERSION);
         sealed.extend_from_slice(nonce.as_ref());
@@ -80,7 +97,7 @@ impl SecretKey {
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SecretError::Open)?;
         let mut text = text.to_vec();
         let plain =
-            self.0.open_in_place(nonce, Aad::from(row.as_bytes()), &mut text).map_err(|_| SecretError::Open)?;
+            self.seal.open_in_place(nonce, Aad::from(row.as_bytes()), &mut text).map_err(|_| SecretError::Open)?;
         String::from_utf8(plain.to_vec()).map_err(|_| SecretError::Open)
     }
 }

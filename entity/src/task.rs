@@ -15,6 +15,8 @@ pub struct Model {
     /// The proto's number of the state.
     pub state: i16,
     pub status_message: Option<String>,
+    /// Whether the status message moves into history when it is replaced; a progress text does not.
+    pub status_kept: bool,
     pub status_at: i64,
     pub metadata: Option<String>,
     /// Number of the last event.

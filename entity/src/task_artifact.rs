@@ -16,7 +16,8 @@ pub struct Model {
     pub ordinal: i32,
     /// `lastChunk` of the update that brought it.
     pub last: bool,
-    pub bytes: i32,
+    /// Bytes of the artifact up to this chunk.
+    pub bytes: i64,
     pub body: String,
 }
 

@@ -27,8 +27,16 @@ impl MigrationTrait for Tasks {
 
     async fn down(&self, m: &SchemaManager) -> Result<(), DbErr> {
         for table in [
-            "secret_key", "task_allowance", "tenant", "send_key", "work", "task_log", "task_event", "task_artifact",
-            "task_message", "task",
+            "secret_key",
+            "task_allowance",
+            "tenant",
+            "send_key",
+            "work",
+            "task_log",
+            "task_event",
+            "task_artifact",
+            "task_message",
+            "task",
         ] {
             m.drop_table(Table::drop().table(table).if_exists().to_owned()).await?;
         }
@@ -48,6 +56,8 @@ async fn task(m: &SchemaManager<'_>) -> Result<(), DbErr> {
             // The proto's number of the state.
             .col(small_integer("state"))
             .col(text_null("status_message"))
+            // Whether the status message moves into history when it is replaced; a progress text does not.
+            .col(boolean("status_kept"))
             .col(big_integer("status_at"))
             .col(text_null("metadata"))
             // Number of the last event: 1, 2, 3, ... without a gap.
@@ -104,7 +114,8 @@ async fn task_rows(m: &SchemaManager<'_>) -> Result<(), DbErr> {
             // Place of the artifact among the task's.
             .col(integer("ordinal"))
             .col(boolean("last"))
-            .col(integer("bytes"))
+            // Bytes of the artifact up to this chunk.
+            .col(big_integer("bytes"))
             .col(text("body"))
             .primary_key(Index::create().col("task_id").col("artifact_id").col("chunk"))
             .to_owned(),

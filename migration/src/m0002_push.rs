@@ -48,7 +48,13 @@ async fn config(m: &SchemaManager<'_>) -> Result<(), DbErr> {
     )
     .await?;
     m.create_index(
-        Index::create().name("push_config_named").table("push_config").unique().col("task_id").col("config_id").to_owned(),
+        Index::create()
+            .name("push_config_named")
+            .table("push_config")
+            .unique()
+            .col("task_id")
+            .col("config_id")
+            .to_owned(),
     )
     .await
 }

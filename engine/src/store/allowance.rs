@@ -2,7 +2,7 @@
 
 use entity::{task_allowance, tenant};
 use sea_orm::sea_query::{Expr, ExprTrait, Query, UpdateStatement};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder};
 use wire::Tenant;
 
 /// The limit the tenant's allowance was cut from.
@@ -17,8 +17,7 @@ pub async fn shards<C: ConnectionTrait>(db: &C, tenant: &Tenant) -> Result<Vec<t
 
 /// The shards that have something left.
 pub async fn shards_with_some<C: ConnectionTrait>(db: &C, tenant: &Tenant) -> Result<Vec<i16>, DbErr> {
-    let shards =
-        task_allowance::Entity::of(tenant).filter(task_allowance::Column::Remaining.gt(0)).all(db).await?;
+    let shards = task_allowance::Entity::of(tenant).filter(task_allowance::Column::Remaining.gt(0)).all(db).await?;
     Ok(shards.into_iter().map(|shard| shard.shard).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use entity::task_artifact;
 use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 /// Every chunk of these tasks' artifacts, in the order artifacts were made and chunks came.
@@ -18,7 +18,7 @@ pub async fn of_tasks<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<
         .await
 }
 
-/// The last chunk of one artifact (its place and number; the body is what a chunk holds, however long the artifact is).
+/// The last chunk of one artifact (its place, its number and the bytes up to it).
 pub async fn last_chunk<C: ConnectionTrait>(
     db: &C,
     task: Uuid,
@@ -30,18 +30,6 @@ pub async fn last_chunk<C: ConnectionTrait>(
         .limit(1)
         .one(db)
         .await
-}
-
-/// How many bytes one artifact holds.
-pub async fn bytes<C: ConnectionTrait>(db: &C, task: Uuid, artifact: &str) -> Result<i64, DbErr> {
-    let sum: Option<Option<i64>> = task_artifact::Entity::of_task(task)
-        .filter(task_artifact::Column::ArtifactId.eq(artifact))
-        .select_only()
-        .column_as(task_artifact::Column::Bytes.sum(), "bytes")
-        .into_tuple()
-        .one(db)
-        .await?;
-    Ok(sum.flatten().unwrap_or(0))
 }
 
 /// Remove one artifact's chunks up to number `through`, to make room for its replacement.

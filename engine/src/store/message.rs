@@ -1,7 +1,7 @@
 //! Statements on `task_message`: history.
 
-use entity::task_message;
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use entity::{task, task_message};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 /// The newest messages of one task, oldest first: at most `limit`, all without one.
@@ -10,11 +10,8 @@ pub async fn newest<C: ConnectionTrait>(
     task: Uuid,
     limit: Option<u64>,
 ) -> Result<Vec<task_message::Model>, DbErr> {
-    let mut messages = task_message::Entity::of_task(task)
-        .order_by_desc(task_message::Column::Seq)
-        .limit(limit)
-        .all(db)
-        .await?;
+    let mut messages =
+        task_message::Entity::of_task(task).order_by_desc(task_message::Column::Seq).limit(limit).all(db).await?;
     messages.reverse();
     Ok(messages)
 }
@@ -40,6 +37,33 @@ pub async fn from_client_after<C: ConnectionTrait>(
     task_message::Entity::of_task(task)
         .filter(task_message::Column::Seq.gt(seq))
         .filter(task_message::Column::Client.eq(true))
+        .order_by_asc(task_message::Column::Seq)
+        .all(db)
+        .await
+}
+
+/// The newest messages of each of these tasks, by task and then oldest first: at most `limit` a task, all without one.
+pub async fn newest_of_tasks<C: ConnectionTrait>(
+    db: &C,
+    tasks: &[task::Model],
+    limit: Option<i32>,
+) -> Result<Vec<task_message::Model>, DbErr> {
+    let Some(limit) = limit else {
+        return of_tasks(db, &tasks.iter().map(|task| task.id).collect::<Vec<_>>()).await;
+    };
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Numbers have no gaps, so the newest are those above the count less the limit.
+    let each = tasks.iter().map(|task| {
+        Condition::all()
+            .add(task_message::Column::TaskId.eq(task.id))
+            .add(task_message::Column::Seq.gt(task.history_count.saturating_sub(limit)))
+    });
+    let any = each.fold(Condition::any(), Condition::add);
+    task_message::Entity::of_tasks(tasks.iter().map(|task| task.id))
+        .filter(any)
+        .order_by_asc(task_message::Column::TaskId)
         .order_by_asc(task_message::Column::Seq)
         .all(db)
         .await

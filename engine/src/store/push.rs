@@ -1,14 +1,30 @@
 //! Statements on `push_config` and on what a task's events do to `push_lane`.
 
-use entity::{push_config, push_delivery, push_lane};
+use entity::{push_config, push_delivery, push_lane, task};
 use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Func, Query, UpdateStatement};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 use wire::Tenant;
 
 /// The lanes of one task that still deliver.
 pub async fn open_lanes<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Vec<push_lane::Model>, DbErr> {
-    push_lane::Entity::of_task(task).filter(push_lane::Column::Closed.eq(false)).all(db).await
+    push_lane::Entity::of_task(task)
+        .filter(push_lane::Column::Closed.eq(false))
+        .order_by_asc(push_lane::Column::Id)
+        .all(db)
+        .await
+}
+
+/// The lanes of these tasks that still deliver.
+pub async fn open_lanes_of<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<push_lane::Model>, DbErr> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    push_lane::Entity::of_tasks(tasks.iter().copied())
+        .filter(push_lane::Column::Closed.eq(false))
+        .order_by_asc(push_lane::Column::Id)
+        .all(db)
+        .await
 }
 
 /// One config of a task.
@@ -43,11 +59,20 @@ pub async fn configs<C: ConnectionTrait>(
 /// One page of every tenant's configs: the agent's own view.
 pub async fn configs_for_agents<C: ConnectionTrait>(
     db: &C,
+    agents: Option<&[String]>,
     task: Option<Uuid>,
     after: Option<Uuid>,
     limit: u64,
 ) -> Result<Vec<push_config::Model>, DbErr> {
     let mut select = push_config::Entity::across_tenants();
+    if let Some(agents) = agents {
+        let of_agents = Query::select()
+            .column(task::Column::Id)
+            .from(task::Entity)
+            .and_where(Expr::col(task::Column::Agent).is_in(agents.iter().map(String::as_str)))
+            .to_owned();
+        select = select.filter(push_config::Column::TaskId.in_subquery(of_agents));
+    }
     if let Some(task) = task {
         select = select.filter(push_config::Column::TaskId.eq(task));
     }
@@ -108,10 +133,6 @@ pub fn extend_lane(lane: Uuid, count: i64, now: i64) -> UpdateStatement {
 }
 
 /// The lane of one config.
-pub async fn lane<C: ConnectionTrait>(
-    db: &C,
-    tenant: &Tenant,
-    lane: Uuid,
-) -> Result<Option<push_lane::Model>, DbErr> {
+pub async fn lane<C: ConnectionTrait>(db: &C, tenant: &Tenant, lane: Uuid) -> Result<Option<push_lane::Model>, DbErr> {
     push_lane::Entity::of(tenant).filter(push_lane::Column::Id.eq(lane)).one(db).await
 }

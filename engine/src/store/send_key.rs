@@ -2,8 +2,10 @@
 
 use entity::send_key;
 use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Query};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QuerySelect};
 use wire::Tenant;
+
+use super::{Store, Write, WriteError};
 
 /// What the key stands for, however old.
 pub async fn read<C: ConnectionTrait>(
@@ -30,11 +32,17 @@ pub fn delete_expired(key: &send_key::Model, before: i64) -> DeleteStatement {
         .to_owned()
 }
 
-/// Some keys older than `before`, for the sweep that forgets them.
-pub async fn expired<C: ConnectionTrait>(
-    db: &C,
-    before: i64,
-    limit: u64,
-) -> Result<Vec<send_key::Model>, DbErr> {
-    send_key::Entity::across_tenants().filter(send_key::Column::CreatedAt.lt(before)).limit(limit).all(db).await
+/// Forget up to `limit` keys older than `before`; whether there may be more.
+pub async fn forget_some(store: &Store, before: i64, limit: u64) -> Result<bool, WriteError> {
+    let old = send_key::Entity::across_tenants()
+        .filter(send_key::Column::CreatedAt.lt(before))
+        .limit(limit)
+        .all(store.read())
+        .await?;
+    let mut write = Write::new();
+    for key in &old {
+        write.delete(delete_expired(key, before));
+    }
+    store.write(write).await?;
+    Ok(old.len() as u64 == limit)
 }

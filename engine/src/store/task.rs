@@ -106,9 +106,15 @@ pub async fn read<C: ConnectionTrait>(
     task::Entity::of(tenant).filter(task::Column::Agent.eq(agent)).filter(task::Column::Id.eq(id)).one(db).await
 }
 
-/// These tasks, of whichever tenant: for a claim and for the sweep of waiting sends.
-pub async fn read_many<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<task::Model>, DbErr> {
-    task::Entity::across_tenants().filter(task::Column::Id.is_in(ids.iter().copied())).all(db).await
+/// Generation and state of these tasks, of whichever tenant: for the sweep of those who wait.
+pub async fn news<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, i16)>, DbErr> {
+    task::Entity::across_tenants()
+        .filter(task::Column::Id.is_in(ids.iter().copied()))
+        .select_only()
+        .columns([task::Column::Id, task::Column::Generation, task::Column::State])
+        .into_tuple()
+        .all(db)
+        .await
 }
 
 /// One page of a tenant's tasks, newest status first, after the cursor (status time, id).
@@ -160,6 +166,7 @@ pub fn update(task: &task::Model) -> UpdateStatement {
         .table(task::Entity)
         .value(task::Column::State, task.state)
         .value(task::Column::StatusMessage, task.status_message.clone())
+        .value(task::Column::StatusKept, task.status_kept)
         .value(task::Column::StatusAt, task.status_at)
         .value(task::Column::Generation, task.generation)
         .value(task::Column::HistoryCount, task.history_count)
@@ -182,4 +189,20 @@ pub fn update_config_count(task: Uuid, from: i32, to: i32) -> UpdateStatement {
         .and_where(Expr::col(task::Column::Id).eq(task))
         .and_where(Expr::col(task::Column::ConfigCount).eq(from))
         .to_owned()
+}
+
+/// These tasks, if they are of these agents (none: of any agent's).
+pub async fn of_worker<C: ConnectionTrait>(
+    db: &C,
+    agents: Option<&[String]>,
+    ids: &[Uuid],
+) -> Result<Vec<task::Model>, DbErr> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut select = task::Entity::across_tenants().filter(task::Column::Id.is_in(ids.iter().copied()));
+    if let Some(agents) = agents {
+        select = select.filter(task::Column::Agent.is_in(agents.iter().map(String::as_str)));
+    }
+    select.all(db).await
 }

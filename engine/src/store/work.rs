@@ -2,7 +2,7 @@
 
 use entity::{task, work};
 use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, LockBehavior, LockType, Query, UpdateStatement};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 /// Up to `limit` rows that are due, locked until the transaction ends; rows another replica is claiming are passed over.
@@ -27,8 +27,8 @@ pub async fn read_many<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec
     work::Entity::of_tasks(tasks.iter().copied()).all(db).await
 }
 
-/// Whether anything of these agents is due.
-pub async fn any_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
+/// The agents that have something due.
+pub async fn agents_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
     work::Entity::across_tenants()
         .select_only()
         .column(work::Column::Agent)

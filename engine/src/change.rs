@@ -1,0 +1,455 @@
+//! What one command does to one task: the only place where a task's rows are decided.
+//!
+//! A [`Change`] begins with the task as it was read, takes moves, progress, artifacts and messages one after another, each checked
+//! against what the ones before made of it, and ends as one [`Write`] whose guard is the work row as it was read. So rules are plain
+//! code over values, and the database decides only whether they still apply.
+
+use std::collections::HashMap;
+
+use entity::{push_delivery, push_lane, task, task_artifact, task_event, task_message, work};
+use uuid::Uuid;
+use wire::{
+    Artifact, Error, Message, Move, Role, StreamResponse, Struct, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    TaskStatusUpdateEvent, Timestamp,
+};
+
+use crate::bus::Hint;
+use crate::settings::Agent;
+use crate::store::task::TaskAndWork;
+use crate::store::{self, Write};
+
+/// The lease a worker says it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseClaim {
+    /// The lease's number.
+    pub id: Uuid,
+    /// Its epoch.
+    pub epoch: i64,
+}
+
+/// On whose authority a change is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hand {
+    /// A client's or the platform's.
+    Platform,
+    /// A worker's that holds the lease.
+    Held,
+    /// A worker's, on a task nobody holds.
+    Unheld,
+}
+
+/// What the store knows of an artifact that is about to be written to.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownArtifact {
+    pub(crate) ordinal: i32,
+    pub(crate) last_chunk: i32,
+    /// Bytes of all its chunks.
+    pub(crate) bytes: i64,
+}
+
+/// One command's effect on one task.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    agent: &'a Agent,
+    now: i64,
+    read: Option<work::Model>,
+    work: Option<work::Model>,
+    task: task::Model,
+    hand: Hand,
+    lanes: Vec<push_lane::Model>,
+    events: Vec<task_event::Model>,
+    messages: Vec<task_message::Model>,
+    chunks: Vec<task_artifact::Model>,
+    artifacts: HashMap<String, KnownArtifact>,
+    removed_chunks: Vec<(String, i32)>,
+}
+
+impl<'a> Change<'a> {
+    /// Begin on a task as it was read. `lanes` are its open lanes, read *after* it (a config made in between moves the revision).
+    pub(crate) fn begin(read: TaskAndWork, agent: &'a Agent, lanes: Vec<push_lane::Model>, now: i64) -> Change<'a> {
+        Change {
+            agent,
+            // A status never is older than the one before it, whatever clocks do.
+            now: now.max(read.task.status_at),
+            work: read.work.clone(),
+            read: read.work,
+            task: read.task,
+            hand: Hand::Platform,
+            lanes,
+            events: Vec::new(),
+            messages: Vec::new(),
+            chunks: Vec::new(),
+            artifacts: HashMap::new(),
+            removed_chunks: Vec::new(),
+        }
+    }
+
+    /// The task as the change has made it so far.
+    pub(crate) fn task(&self) -> &task::Model {
+        &self.task
+    }
+
+    /// The work row as the change has made it so far.
+    pub(crate) fn work(&self) -> Option<&work::Model> {
+        self.work.as_ref()
+    }
+
+    /// When it happens.
+    pub(crate) fn now(&self) -> i64 {
+        self.now
+    }
+
+    /// Its state now.
+    pub(crate) fn state(&self) -> TaskState {
+        state_of(&self.task)
+    }
+
+    /// A worker makes this change: with the lease it holds, or without one on a task nobody holds.
+    ///
+    /// # Errors
+    /// `LeaseLost` when the lease is not the current one, `LeaseRequired` when somebody holds the task and no lease was named. Decided
+    /// after existence and before state.
+    pub(crate) fn by_worker(&mut self, lease: Option<LeaseClaim>) -> Result<(), Error> {
+        let (id, state) = (self.task.id.to_string(), self.state());
+        let current = self.work.as_ref().and_then(|work| work.lease_id.map(|lease| (lease, work.epoch, work.due_at)));
+        self.hand = match (current, lease) {
+            (Some((held, epoch, _)), Some(claim)) if held == claim.id && epoch == claim.epoch => Hand::Held,
+            (_, Some(_)) => {
+                let reason = match &self.work {
+                    None => "the task is finished",
+                    Some(work) if work.lease_id.is_none() => "the lease has ended",
+                    Some(_) => "another worker holds the task",
+                };
+                return Err(Error::lease_lost(&id, state, reason));
+            }
+            (Some((_, _, Some(until))), None) if until > self.now => return Err(Error::lease_required(&id)),
+            (_, None) => Hand::Unheld,
+        };
+        if let Some(work) = &mut self.work {
+            match self.hand {
+                Hand::Held => work.due_at = Some(self.now + self.agent.lease.as_millis() as i64),
+                // The ready row is taken, and a lease that had expired is fenced off.
+                Hand::Unheld => {
+                    work.epoch += 1;
+                    work.lease_id = None;
+                    work.worker = None;
+                    work.due_at = None;
+                    work.seen_seq = self.task.history_count;
+                }
+                Hand::Platform => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the lifecycle's moves (`lifecycle.tsv`).
+    ///
+    /// # Errors
+    /// `TaskNotCancelable` for a cancel, `TaskStateConflict` for any other move that does not start from the present state.
+    pub(crate) fn make(&mut self, step: Move, message: Option<Message>, metadata: Option<Struct>) -> Result<(), Error> {
+        let id = self.task.id.to_string();
+        if !step.permitted_from(self.state()) {
+            return Err(match step {
+                Move::Cancel => Error::task_not_cancelable(&id, self.state()),
+                _ => Error::state_conflict(&id, self.state(), step),
+            });
+        }
+        let target = step.target();
+        if target.is_interrupted() || target.is_terminal() {
+            self.task.answered_seq = match (&self.work, self.hand) {
+                (Some(work), Hand::Held) => work.seen_seq,
+                _ => self.task.history_count,
+            };
+        }
+        self.set_status(target, message, metadata, true)?;
+        if target.is_terminal() {
+            self.work = None;
+        } else if let Some(work) = &mut self.work {
+            work.deliveries = 0;
+            if target.is_interrupted() {
+                work.lease_id = None;
+                work.worker = None;
+                // A message the lease was not handed makes the task ready at once.
+                work.due_at = (self.task.client_seq > work.seen_seq).then_some(self.now);
+            }
+        }
+        Ok(())
+    }
+
+    /// A text about work in progress: a status event that repeats Working. It never enters history.
+    ///
+    /// # Errors
+    /// `TaskStateConflict` unless the task is Working.
+    pub(crate) fn progress(&mut self, message: Message, metadata: Option<Struct>) -> Result<(), Error> {
+        if self.state() != TaskState::Working {
+            return Err(Error::update_conflict(&self.task.id.to_string(), self.state(), "progress"));
+        }
+        self.set_status(TaskState::Working, Some(message), metadata, false)
+    }
+
+    fn set_status(
+        &mut self,
+        state: TaskState,
+        message: Option<Message>,
+        metadata: Option<Struct>,
+        kept: bool,
+    ) -> Result<(), Error> {
+        if let Some(previous) = self.task.status_message.take()
+            && self.task.status_kept
+        {
+            self.add_to_history(previous, false);
+        }
+        let message = message.map(|message| self.as_agent(message));
+        self.task.state = state as i16;
+        self.task.status_at = self.now;
+        self.task.status_kept = kept;
+        self.task.status_message = message.as_ref().map(to_text).transpose()?;
+        self.add_event(StreamResponse::StatusUpdate(TaskStatusUpdateEvent {
+            task_id: self.task.id.to_string(),
+            context_id: self.task.context_id.clone(),
+            status: TaskStatus { state, message, timestamp: timestamp(self.now) },
+            metadata,
+        }))
+    }
+
+    /// What the agent may leave out of a message of its own: role, ids.
+    fn as_agent(&self, mut message: Message) -> Message {
+        message.role = Role::Agent;
+        message.task_id = self.task.id.to_string();
+        message.context_id = self.task.context_id.clone();
+        message
+    }
+
+    /// An artifact, or the next chunk of one.
+    ///
+    /// # Errors
+    /// `TaskStateConflict` on a terminal task, `InvalidParams` for an append to an unknown artifact, `ResourceExhausted` over a bound.
+    pub(crate) fn artifact(
+        &mut self,
+        artifact: Artifact,
+        append: bool,
+        last: bool,
+        metadata: Option<Struct>,
+    ) -> Result<(), Error> {
+        if self.state().is_terminal() {
+            return Err(Error::update_conflict(&self.task.id.to_string(), self.state(), "an artifact"));
+        }
+        let id = artifact.artifact_id.clone();
+        let known = self.artifacts.get(&id).cloned();
+        if append && known.is_none() {
+            return Err(Error::invalid(
+                "artifact.artifactId",
+                format!("append needs an artifact that exists; there is no `{id}` on this task"),
+            ));
+        }
+        let body = to_text(&artifact)?;
+        let bytes = body.len() as i64;
+        let mut total = self.task.artifact_bytes + bytes;
+        let next = match (known, append) {
+            (Some(known), true) => {
+                KnownArtifact { last_chunk: known.last_chunk + 1, bytes: known.bytes + bytes, ..known }
+            }
+            (Some(known), false) => {
+                total -= known.bytes;
+                self.chunks.retain(|chunk| chunk.artifact_id != id);
+                // Numbers go on rather than start again: rows removed and rows inserted then never share a key.
+                self.removed_chunks.push((id.clone(), known.last_chunk));
+                KnownArtifact { ordinal: known.ordinal, last_chunk: known.last_chunk + 1, bytes }
+            }
+            (None, _) => {
+                let limit = self.agent.limits.artifacts;
+                if self.task.artifact_count >= limit {
+                    return Err(Error::resource_exhausted(
+                        "artifacts",
+                        format!("the task holds its maximum of {limit} artifacts"),
+                    ));
+                }
+                self.task.artifact_count += 1;
+                KnownArtifact { ordinal: self.task.artifact_count, last_chunk: 0, bytes }
+            }
+        };
+        let limit = self.agent.limits.artifact_bytes;
+        if total > limit {
+            return Err(Error::resource_exhausted(
+                "artifact_bytes",
+                format!("the task's artifacts would hold {total} bytes; the maximum is {limit}"),
+            ));
+        }
+        self.task.artifact_bytes = total;
+        self.chunks.push(task_artifact::Model {
+            task_id: self.task.id,
+            artifact_id: id.clone(),
+            chunk: next.last_chunk,
+            ordinal: next.ordinal,
+            last,
+            bytes: next.bytes,
+            body,
+        });
+        self.artifacts.insert(id, next);
+        self.add_event(StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
+            task_id: self.task.id.to_string(),
+            context_id: self.task.context_id.clone(),
+            artifact,
+            append,
+            last_chunk: last,
+            metadata,
+        }))
+    }
+
+    /// What the store knows of an artifact this change is about to write to.
+    pub(crate) fn know_artifact(&mut self, id: &str, known: KnownArtifact) {
+        self.artifacts.entry(id.to_owned()).or_insert(known);
+    }
+
+    /// A client's message: into history, and the task is made available to workers. The state stays.
+    pub(crate) fn client_message(&mut self, message: &Message, output_modes: Option<String>) -> Result<i32, Error> {
+        let seq = self.add_to_history(to_text(message)?, true);
+        self.task.client_seq = seq;
+        if output_modes.is_some() {
+            self.task.output_modes = output_modes;
+        }
+        if let Some(work) = &mut self.work {
+            work.deliveries = 0;
+            // Whoever holds the task hears of it by heartbeat.
+            if work.lease_id.is_none() {
+                work.due_at = Some(work.due_at.map_or(self.now, |due| due.min(self.now)));
+            }
+        }
+        Ok(seq)
+    }
+
+    /// Forbid or permit cancel for the present stage.
+    pub(crate) fn set_cancelable(&mut self, cancelable: bool) {
+        self.task.cancelable = cancelable;
+    }
+
+    /// Hand the task to `worker`: a new lease, a new epoch.
+    pub(crate) fn lease(&mut self, lease: Uuid, worker: Option<&str>) {
+        if let Some(work) = &mut self.work {
+            work.lease_id = Some(lease);
+            work.epoch += 1;
+            work.worker = worker.map(str::to_owned);
+            work.deliveries += 1;
+            work.seen_seq = self.task.history_count;
+            work.due_at = Some(self.now + self.agent.lease.as_millis() as i64);
+        }
+    }
+
+    /// Give a lease back: the task is ready again after `delay` milliseconds, with the deliveries that are counted so far.
+    pub(crate) fn release(&mut self, delay: i64, deliveries: i32) {
+        if let Some(work) = &mut self.work {
+            work.lease_id = None;
+            work.worker = None;
+            work.deliveries = deliveries;
+            work.due_at = Some(self.now + delay);
+        }
+    }
+
+    fn add_to_history(&mut self, body: String, client: bool) -> i32 {
+        self.task.history_count += 1;
+        let seq = self.task.history_count;
+        self.messages.push(task_message::Model { task_id: self.task.id, seq, client, body });
+        seq
+    }
+
+    fn add_event(&mut self, event: StreamResponse) -> Result<(), Error> {
+        self.task.generation += 1;
+        self.events.push(task_event::Model {
+            task_id: self.task.id,
+            generation: self.task.generation,
+            at: self.now,
+            body: to_text(&event)?,
+        });
+        Ok(())
+    }
+
+    /// What to tell everybody once it is written.
+    pub(crate) fn hints(&self) -> Vec<Hint> {
+        let mut hints = Vec::with_capacity(3);
+        if let Some(last) = self.events.last() {
+            hints.push(Hint::Event { task: self.task.id, generation: last.generation, state: self.task.state });
+            if !self.lanes.is_empty() {
+                hints.push(Hint::Delivery);
+            }
+        }
+        let ready = |work: &work::Model| work.lease_id.is_none() && work.due_at.is_some_and(|due| due <= self.now);
+        if self.work.as_ref().is_some_and(ready) {
+            hints.push(Hint::Work { agent: self.task.agent.clone() });
+        }
+        hints
+    }
+
+    /// Everything as one write, upon the work row as it was read.
+    pub(crate) fn write_into(self, write: &mut Write) {
+        let Some(read) = self.read else {
+            return; // a terminal task: whoever asked has been refused
+        };
+        match self.work {
+            None => write.must_delete(store::work::delete(&read)),
+            Some(mut work) => {
+                work.revision += 1;
+                write.must_update(store::work::update(&read, &work));
+            }
+        }
+        write.update(store::task::update(&self.task));
+        for (artifact, through) in &self.removed_chunks {
+            write.delete(store::artifact::delete_through(self.task.id, artifact, *through));
+        }
+        for lane in &self.lanes {
+            if !self.events.is_empty() {
+                write.update(store::push::extend_lane(lane.id, self.events.len() as i64, self.now));
+            }
+            write.insert_many(deliveries(lane, &self.events, self.now));
+        }
+        write.insert_many(self.messages.into_iter().map(task_message::ActiveModel::from).collect());
+        write.insert_many(self.chunks.into_iter().map(task_artifact::ActiveModel::from).collect());
+        write.insert_many(self.events.into_iter().map(task_event::ActiveModel::from).collect());
+    }
+}
+
+fn deliveries(lane: &push_lane::Model, events: &[task_event::Model], now: i64) -> Vec<push_delivery::ActiveModel> {
+    let numbered = events.iter().zip(lane.tail + 1..);
+    numbered.map(|(event, sequence)| delivery(lane, sequence, event.generation, None, now).into()).collect()
+}
+
+/// A notification that is yet to be delivered.
+pub(crate) fn delivery(
+    lane: &push_lane::Model,
+    sequence: i64,
+    generation: i64,
+    body: Option<String>,
+    now: i64,
+) -> push_delivery::Model {
+    push_delivery::Model {
+        lane_id: lane.id,
+        sequence,
+        tenant: lane.tenant.clone(),
+        task_id: lane.task_id,
+        generation,
+        body,
+        state: push_delivery::State::Pending,
+        attempts: 0,
+        created_at: now,
+        ended_at: None,
+    }
+}
+
+/// A body as it is stored.
+pub(crate) fn to_text<T: serde::Serialize>(value: &T) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(|error| Error::internal(error).doing("writing a body as JSON"))
+}
+
+/// A body as it was stored.
+pub(crate) fn from_text<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| Error::internal(error).doing("reading a stored body"))
+}
+
+/// The state a row says.
+pub(crate) fn state_of(task: &task::Model) -> TaskState {
+    TaskState::from_number(i64::from(task.state)).unwrap_or_default()
+}
+
+/// A stored time as the wire has it.
+pub(crate) fn timestamp(at: i64) -> Option<Timestamp> {
+    Timestamp::from_unix_millis(at)
+}

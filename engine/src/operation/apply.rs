@@ -1,0 +1,150 @@
+//! The agent side's moves, progress and artifacts: one or several updates of one task in one transaction. The seven moves of the worker
+//! surface are this with one update.
+
+use entity::{push_lane, task};
+use wire::worker::{Applied, ApplyRequest, Update};
+use wire::{Error, Message, Role};
+
+use super::{TRIES, task_id};
+use crate::change::{Change, KnownArtifact, LeaseClaim};
+use crate::store::{Write, WriteError};
+use crate::{Engine, Worker, database, store, unwritten};
+
+impl Engine {
+    /// Apply every update in order, or none.
+    ///
+    /// # Errors
+    /// In this order: `InvalidParams`; `TaskNotFound`; `LeaseLost` or `LeaseRequired`; `TaskStateConflict`; `ResourceExhausted` over a
+    /// bound of the agent.
+    pub async fn apply(
+        &self,
+        worker: &Worker,
+        task: &str,
+        lease: Option<LeaseClaim>,
+        request: ApplyRequest,
+    ) -> Result<Applied, Error> {
+        wire::validate(&request)?;
+        let id = task_id(task)?;
+        let doing = "writing an agent's updates";
+        for _ in 0..TRIES {
+            let db = self.store().read();
+            let read = store::task::read_for_worker(db, worker.agents.as_deref(), id)
+                .await
+                .map_err(database("reading a task to update"))?
+                .ok_or_else(|| Error::task_not_found(task))?;
+            let agent = self.agent_of(&read.task.agent);
+            self.check_parts(&request, agent.limits.parts)?;
+            let lanes = self.lanes_of(&read.task).await?;
+            let mut change = Change::begin(read, &agent, lanes, self.clock().now());
+            change.by_worker(lease)?;
+            for update in request.updates.iter().cloned() {
+                self.apply_one(&mut change, update).await?;
+            }
+            if let Some(cancelable) = request.cancelable {
+                change.set_cancelable(cancelable);
+            }
+            let (hints, applied) = (change.hints(), applied(&change));
+            let mut write = Write::new();
+            change.write_into(&mut write);
+            match self.store().write(write).await {
+                Ok(()) => {
+                    self.bus().send(hints);
+                    return Ok(applied);
+                }
+                Err(WriteError::Lost) => {}
+                Err(error) => return Err(unwritten(doing)(error)),
+            }
+        }
+        Err(unwritten(doing)(WriteError::Lost))
+    }
+
+    async fn apply_one(&self, change: &mut Change<'_>, update: Update) -> Result<(), Error> {
+        let step = update.step();
+        match update {
+            Update::Progress(progress) => {
+                let message = progress.status_message.map(|message| self.named(message)).unwrap_or_default();
+                change.progress(message, progress.metadata)
+            }
+            Update::Artifact(update) => {
+                self.look_up_artifact(change, &update.artifact.artifact_id).await?;
+                change.artifact(update.artifact, update.append, update.last_chunk, update.metadata)
+            }
+            Update::Work(status)
+            | Update::RequireInput(status)
+            | Update::RequireAuth(status)
+            | Update::Complete(status)
+            | Update::Fail(status)
+            | Update::Reject(status) => {
+                let message = status.status_message.map(|message| self.named(message));
+                match step {
+                    Some(step) => change.make(step, message, status.metadata),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A message of the agent's gets an id where it has none.
+    fn named(&self, mut message: Message) -> Message {
+        if message.message_id.is_empty() {
+            message.message_id = self.ids().next().to_string();
+        }
+        message.role = Role::Agent;
+        message
+    }
+
+    /// What an update to an artifact must know of it: nothing for the first of a task, else one row.
+    async fn look_up_artifact(&self, change: &mut Change<'_>, id: &str) -> Result<(), Error> {
+        let task = change.task();
+        if task.artifact_count == 0 || change.state().is_terminal() {
+            return Ok(());
+        }
+        let last = store::artifact::last_chunk(self.store().read(), task.id, id)
+            .await
+            .map_err(database("reading an artifact to write to"))?;
+        if let Some(last) = last {
+            let known = KnownArtifact { ordinal: last.ordinal, last_chunk: last.chunk, bytes: last.bytes };
+            change.know_artifact(id, known);
+        }
+        Ok(())
+    }
+
+    fn check_parts(&self, request: &ApplyRequest, most: usize) -> Result<(), Error> {
+        for (n, update) in request.updates.iter().enumerate() {
+            let (field, parts) = match update {
+                Update::Artifact(update) => ("artifact.artifact.parts", update.artifact.parts.len()),
+                _ => continue,
+            };
+            if parts > most {
+                return Err(Error::invalid(format!("updates[{n}].{field}"), format!("must be at most {most} parts")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lanes that hear of this task's events. Read after the task: a config made since then moves the revision.
+    pub(crate) async fn lanes_of(&self, task: &task::Model) -> Result<Vec<push_lane::Model>, Error> {
+        if task.config_count == 0 {
+            return Ok(Vec::new());
+        }
+        store::push::open_lanes(self.store().read(), task.id).await.map_err(database("reading a task's push lanes"))
+    }
+
+    pub(crate) fn ids(&self) -> &crate::Ids {
+        &self.inner.ids
+    }
+}
+
+fn applied(change: &Change<'_>) -> Applied {
+    let task = change.task();
+    let held = change.work().filter(|work| work.lease_id.is_some());
+    let left = held.and_then(|work| work.due_at).map(|until| (until - change.now()).max(0));
+    Applied {
+        task_id: task.id.to_string(),
+        state: change.state(),
+        generation: task.generation,
+        status_timestamp: crate::change::timestamp(task.status_at),
+        lease_held: held.is_some(),
+        seconds_left: left.map(|left| left as f64 / 1_000.0),
+    }
+}

@@ -1,0 +1,147 @@
+//! A claim: ready tasks become leases, for slots of polls that wait. One transaction for all of them.
+
+use std::collections::HashMap;
+
+use entity::{push_lane, task_artifact, task_message, work};
+use uuid::Uuid;
+use wire::worker::Lease;
+use wire::{Error, Message, Move, Part, Role, TaskState};
+
+use super::lease::LeaseName;
+use crate::change::{Change, from_text};
+use crate::store::task::TaskAndWork;
+use crate::store::{Write, WriteError};
+use crate::view::{artifacts, bare, by_task, messages};
+use crate::{Engine, database, store, unwritten};
+
+impl Engine {
+    /// Lease up to one task per entry of `workers`. Also says whether as many were due as were asked for, so that more may be.
+    pub(crate) async fn claim(
+        &self,
+        agents: &[String],
+        start: bool,
+        workers: &[Option<String>],
+    ) -> Result<(Vec<Lease>, bool), Error> {
+        let doing = "claiming ready tasks";
+        let locked = self.store().lock().await.map_err(database(doing))?;
+        let now = self.clock().now();
+        let rows =
+            store::work::lock_due(locked.read(), agents, now, workers.len() as u64).await.map_err(database(doing))?;
+        if rows.is_empty() {
+            return Ok((Vec::new(), false));
+        }
+        let full = rows.len() == workers.len();
+        let Loaded { mut tasks, mut histories, mut chunks, mut lanes } =
+            Loaded::of(locked.read(), &rows).await.map_err(database(doing))?;
+        let mut write = Write::new();
+        let (mut leases, mut hints) = (Vec::with_capacity(rows.len()), Vec::new());
+        for (row, worker) in rows.into_iter().zip(workers) {
+            let Some(task) = tasks.remove(&row.task_id) else {
+                tracing::error!(task.id = %row.task_id, "a work row without its task");
+                continue;
+            };
+            let agent = self.agent_of(&task.agent);
+            let id = task.id;
+            let spent = row.lease_id.is_some() && row.deliveries >= agent.max_deliveries as i32;
+            let read = TaskAndWork { task, work: Some(row) };
+            let mut change = Change::begin(read, &agent, lanes.remove(&id).unwrap_or_default(), now);
+            if spent {
+                let deliveries = agent.max_deliveries;
+                change.make(Move::Fail, Some(self.platform_says(&format!(
+                    "The platform failed this task: it was delivered to workers {deliveries} times and none finished or released it."
+                ))), None)?;
+            } else {
+                if start && change.state() == TaskState::Submitted {
+                    change.make(Move::Work, None, None)?;
+                }
+                change.lease(self.ids().next(), worker.as_deref());
+                let history = histories.remove(&id).unwrap_or_default();
+                let chunks = chunks.remove(&id).unwrap_or_default();
+                leases.push(lease(&change, &history, &chunks)?);
+            }
+            hints.extend(change.hints());
+            change.write_into(&mut write);
+        }
+        match locked.write(write).await {
+            Ok(()) => {}
+            // The rows were locked, so this is a deadlock with a notifier at most: they stay due.
+            Err(WriteError::Lost) => return Ok((Vec::new(), true)),
+            Err(error) => return Err(unwritten(doing)(error)),
+        }
+        self.bus().send(hints);
+        Ok((leases, full))
+    }
+
+    /// Leases nobody took: as if they had never been made.
+    pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
+        for lease in leases {
+            let Ok(name) = lease.lease.parse::<LeaseName>() else { continue };
+            let deliveries = lease.attempt - 1;
+            if let Err(error) = self.end_lease(name, lease.epoch, 0, Some(deliveries)).await {
+                tracing::debug!(error = &error as &dyn std::error::Error, "giving back a lease; it will expire");
+            }
+        }
+    }
+
+    /// A status message in the platform's own name.
+    pub(crate) fn platform_says(&self, text: &str) -> Message {
+        Message {
+            message_id: self.ids().next().to_string(),
+            role: Role::Agent,
+            parts: vec![Part::text(text)],
+            ..Message::default()
+        }
+    }
+}
+
+/// What a claim reads of the tasks whose work rows it has locked, so that nothing of it is stale.
+struct Loaded {
+    tasks: HashMap<Uuid, entity::task::Model>,
+    histories: HashMap<Uuid, Vec<task_message::Model>>,
+    chunks: HashMap<Uuid, Vec<task_artifact::Model>>,
+    lanes: HashMap<Uuid, Vec<push_lane::Model>>,
+}
+
+impl Loaded {
+    async fn of<C: sea_orm::ConnectionTrait>(db: &C, rows: &[work::Model]) -> Result<Loaded, sea_orm::DbErr> {
+        let tasks = store::work::tasks_of(db, rows).await?;
+        let ids: Vec<Uuid> = tasks.iter().map(|task| task.id).collect();
+        let with_artifacts: Vec<Uuid> =
+            tasks.iter().filter(|task| task.artifact_count > 0).map(|task| task.id).collect();
+        let with_configs: Vec<Uuid> = tasks.iter().filter(|task| task.config_count > 0).map(|task| task.id).collect();
+        Ok(Loaded {
+            histories: by_task(store::message::of_tasks(db, &ids).await?, |row| row.task_id),
+            chunks: by_task(store::artifact::of_tasks(db, &with_artifacts).await?, |row| row.task_id),
+            lanes: by_task(store::push::open_lanes_of(db, &with_configs).await?, |lane| lane.task_id),
+            tasks: tasks.into_iter().map(|task| (task.id, task)).collect(),
+        })
+    }
+}
+
+fn lease(
+    change: &Change<'_>,
+    history: &[task_message::Model],
+    chunks: &[task_artifact::Model],
+) -> Result<Lease, Error> {
+    let task = change.task();
+    let Some(work) = change.work() else {
+        return Err(Error::internal(format!("task `{}` was claimed without a work row", task.id)));
+    };
+    let mut view = bare(task)?;
+    view.history = messages(history)?;
+    view.artifacts = artifacts(chunks)?;
+    let fresh = history.iter().filter(|row| row.client && row.seq > task.answered_seq);
+    let name = LeaseName { task: task.id, lease: work.lease_id.unwrap_or_default() };
+    Ok(Lease {
+        lease: name.to_string(),
+        epoch: work.epoch,
+        attempt: work.deliveries,
+        seconds_left: work.due_at.map_or(0.0, |until| (until - change.now()) as f64 / 1_000.0),
+        agent: task.agent.clone(),
+        tenant: task.tenant.clone(),
+        task: view,
+        messages: fresh.map(|row| from_text(&row.body)).collect::<Result<_, _>>()?,
+        history_cursor: i64::from(task.history_count),
+        accepted_output_modes: task.output_modes.as_deref().map(from_text).transpose()?.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,32 @@
+//! What can be asked of the platform, one file an operation. Clients' operations take a [`Caller`](crate::Caller), workers' a
+//! [`Worker`](crate::Worker).
+
+use uuid::Uuid;
+use wire::Error;
+
+mod all_push_configs;
+mod all_tasks;
+mod apply;
+mod cancel_task;
+mod claim;
+mod get_task;
+mod heartbeat;
+pub mod lease;
+mod list_tasks;
+mod poll;
+mod push_config;
+mod release;
+mod send_message;
+mod session;
+
+pub use all_push_configs::AllPushConfigs;
+pub use all_tasks::AllTasks;
+pub use list_tasks::ListedTasks;
+
+/// How often a decision is made anew because another write came first, before the caller is asked to try again.
+pub(crate) const TRIES: usize = 20;
+
+/// A task id as the client wrote it. What is no id of ours is the id of no task.
+pub(crate) fn task_id(text: &str) -> Result<Uuid, Error> {
+    Uuid::try_parse(text).map_err(|_| Error::task_not_found(text))
+}

@@ -1,0 +1,316 @@
+//! The four push-config operations (§3.1.7-3.1.10) and what a send with an inline config shares with them.
+
+use entity::{push_config, push_delivery, push_lane, task_log};
+use serde_json::json;
+use uuid::Uuid;
+use wire::{
+    DeleteTaskPushNotificationConfigRequest, Error, GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, StreamResponse,
+    TaskPushNotificationConfig, Tenant,
+};
+
+use super::send_message::new_lane;
+use super::{TRIES, task_id};
+use crate::change::{delivery, to_text};
+use crate::cursor::Cursor;
+use crate::settings::Agent;
+use crate::store::task::TaskAndWork;
+use crate::store::{Write, WriteError};
+use crate::view::Shown;
+use crate::{Caller, Engine, Hint, database, store, unwritten, view, webhook_url};
+
+/// A config that is about to be stored.
+pub(super) struct Put {
+    pub(super) row: push_config::Model,
+    /// Whether the task holds one config more now.
+    pub(super) is_new: bool,
+    pub(super) hints: Vec<Hint>,
+}
+
+impl Engine {
+    /// Register a webhook on a task, or replace the one of the same id. Only this answer carries token and credentials.
+    ///
+    /// # Errors
+    /// `PushNotificationNotSupported`; `InvalidParams`; `TaskNotFound`; `ResourceExhausted` when the task holds its maximum and this
+    /// would be one more.
+    pub async fn create_push_config(
+        &self,
+        caller: &Caller,
+        request: TaskPushNotificationConfig,
+    ) -> Result<TaskPushNotificationConfig, Error> {
+        check_capability(caller)?;
+        require_task(&request.task_id)?;
+        wire::validate(&request)?;
+        self.check_webhook("url", &request.url)?;
+        let id = task_id(&request.task_id)?;
+        let doing = "storing a push config";
+        for _ in 0..TRIES {
+            let mut read = self.task_for_config(caller, id, &request.task_id).await?;
+            let now = self.clock().now();
+            let mut write = Write::new();
+            let put = self.put_push_config(&caller.agent, &mut read, &request, now, &mut write).await?;
+            guard(&read, put.is_new, &mut write);
+            match self.store().write(write).await {
+                Ok(()) => {
+                    self.bus().send(put.hints);
+                    let mut answer = request;
+                    answer.id = put.row.config_id;
+                    answer.task_id = id.to_string();
+                    answer.tenant = put.row.tenant;
+                    return Ok(answer);
+                }
+                Err(WriteError::Lost) => {}
+                Err(error) => return Err(unwritten(doing)(error)),
+            }
+        }
+        Err(unwritten(doing)(WriteError::Lost))
+    }
+
+    /// One config, without its secrets.
+    ///
+    /// # Errors
+    /// `PushNotificationNotSupported`; `InvalidParams`; `TaskNotFound` for the task and for the config.
+    pub async fn get_push_config(
+        &self,
+        caller: &Caller,
+        request: GetTaskPushNotificationConfigRequest,
+    ) -> Result<TaskPushNotificationConfig, Error> {
+        check_capability(caller)?;
+        wire::validate(&request)?;
+        let id = task_id(&request.task_id)?;
+        let read = self.task_for_config(caller, id, &request.task_id).await?;
+        store::push::config(self.store().read(), &caller.tenant, read.task.id, &request.id)
+            .await
+            .map_err(database("reading a push config"))?
+            .map(|row| view::push_config(&row))
+            .ok_or_else(|| Error::push_config_not_found(&request.task_id, &request.id))
+    }
+
+    /// One page of a task's configs, in the order they were made, without their secrets.
+    ///
+    /// # Errors
+    /// `PushNotificationNotSupported`; `InvalidParams`; `TaskNotFound`.
+    pub async fn list_push_configs(
+        &self,
+        caller: &Caller,
+        request: ListTaskPushNotificationConfigsRequest,
+    ) -> Result<ListTaskPushNotificationConfigsResponse, Error> {
+        check_capability(caller)?;
+        wire::validate(&request)?;
+        let id = task_id(&request.task_id)?;
+        let read = self.task_for_config(caller, id, &request.task_id).await?;
+        let query = format!("configs {} {}", caller.tenant.as_str(), read.task.id);
+        let after = match request.page_token.as_str() {
+            "" => None,
+            token => Some(Cursor::open(token, self.secrets(), &query)?.id),
+        };
+        // All of them unless the client asks for less: a task holds few.
+        let size = match request.page_size {
+            0 => self.settings().page_max as usize,
+            size => size as usize,
+        };
+        let mut rows = store::push::configs(self.store().read(), &caller.tenant, read.task.id, after, size as u64 + 1)
+            .await
+            .map_err(database("listing push configs"))?;
+        let more = rows.len() > size;
+        rows.truncate(size);
+        let next_page_token = match rows.last() {
+            Some(last) if more => Cursor { at: 0, id: last.id }.seal(self.secrets(), &query),
+            _ => String::new(),
+        };
+        let configs = rows.iter().map(view::push_config).collect();
+        Ok(ListTaskPushNotificationConfigsResponse { configs, next_page_token })
+    }
+
+    /// Remove a config; nothing is dialled for it after this answers. Removing what is not there succeeds.
+    ///
+    /// # Errors
+    /// `PushNotificationNotSupported`; `InvalidParams`; `TaskNotFound` for the task.
+    pub async fn delete_push_config(
+        &self,
+        caller: &Caller,
+        request: DeleteTaskPushNotificationConfigRequest,
+    ) -> Result<(), Error> {
+        check_capability(caller)?;
+        wire::validate(&request)?;
+        let id = task_id(&request.task_id)?;
+        let doing = "deleting a push config";
+        for _ in 0..TRIES {
+            let read = self.task_for_config(caller, id, &request.task_id).await?;
+            let config = store::push::config(self.store().read(), &caller.tenant, read.task.id, &request.id)
+                .await
+                .map_err(database("reading a push config to delete"))?;
+            let Some(config) = config else { return Ok(()) };
+            let now = self.clock().now();
+            let mut write = Write::new();
+            if let Some(work) = &read.work {
+                write.must_update(store::work::update(work, &moved_on(work)));
+            }
+            let count = read.task.config_count;
+            write.must_update(store::task::update_config_count(read.task.id, count, count - 1));
+            write.must_delete(store::push::delete_config(config.id));
+            write.update(store::push::close_lane(config.id));
+            write.update(store::push::cancel_deliveries(config.id, now));
+            write.insert(task_log::ActiveModel::from(self.log(&config, "PushNotificationConfigDeleted", now)?));
+            match self.store().write(write).await {
+                Ok(()) => {
+                    store::delivery::holder_gone(self.store(), config.id).await.map_err(database(doing))?;
+                    return Ok(());
+                }
+                Err(WriteError::Lost) => {}
+                Err(error) => return Err(unwritten(doing)(error)),
+            }
+        }
+        Err(unwritten(doing)(WriteError::Lost))
+    }
+
+    /// Add storing `config` to `write`. The task's row in `read` is changed along; whoever writes guards it.
+    ///
+    /// # Errors
+    /// `ResourceExhausted` when the task holds its maximum and this would be one more.
+    pub(super) async fn put_push_config(
+        &self,
+        agent: &Agent,
+        read: &mut TaskAndWork,
+        config: &TaskPushNotificationConfig,
+        now: i64,
+        write: &mut Write,
+    ) -> Result<Put, Error> {
+        let tenant = Tenant::parse(&read.task.tenant)?;
+        let known = match config.id.as_str() {
+            "" => None,
+            id => store::push::config(self.store().read(), &tenant, read.task.id, id)
+                .await
+                .map_err(database("reading a push config to replace"))?,
+        };
+        let mut row = self.new_push_config(&tenant, read.task.id, config, now)?;
+        let mut hints = Vec::new();
+        let is_new = known.is_none();
+        match known {
+            Some(known) => {
+                row.created_at = known.created_at;
+                self.seal(&mut row, known.id, config)?;
+                write.update(store::push::replace_config(&row));
+            }
+            None => {
+                let limit = agent.limits.push_configs;
+                if read.task.config_count >= limit {
+                    return Err(Error::resource_exhausted(
+                        "push_configs",
+                        format!("the task holds its maximum of {limit} push notification configs"),
+                    ));
+                }
+                read.task.config_count += 1;
+                let mut lane = new_lane(&row);
+                if agent.push_snapshot {
+                    self.add_snapshot(&read.task, &mut lane, now, write).await?;
+                    hints.push(Hint::Delivery);
+                }
+                write.insert(push_lane::ActiveModel::from(lane));
+                write.insert(push_config::ActiveModel::from(row.clone()));
+            }
+        }
+        write.insert(task_log::ActiveModel::from(self.log(&row, "PushNotificationConfigCreated", now)?));
+        Ok(Put { row, is_new, hints })
+    }
+
+    /// A config made on a running task hears first how the task stands.
+    async fn add_snapshot(
+        &self,
+        task: &entity::task::Model,
+        lane: &mut push_lane::Model,
+        now: i64,
+        write: &mut Write,
+    ) -> Result<(), Error> {
+        let body = to_text(&StreamResponse::Task(self.view(task, Shown::ALL).await?))?;
+        lane.tail = 1;
+        lane.due_at = Some(now);
+        let first = delivery(lane, 1, task.generation, Some(body), now);
+        write.insert(push_delivery::ActiveModel::from(first));
+        Ok(())
+    }
+
+    /// The row of a config that is new.
+    pub(super) fn new_push_config(
+        &self,
+        tenant: &Tenant,
+        task: Uuid,
+        config: &TaskPushNotificationConfig,
+        now: i64,
+    ) -> Result<push_config::Model, Error> {
+        let id = self.ids().next();
+        let mut row = push_config::Model {
+            id,
+            tenant: tenant.as_str().to_owned(),
+            task_id: task,
+            config_id: if config.id.is_empty() { id.to_string() } else { config.id.clone() },
+            url: config.url.clone(),
+            token: None,
+            scheme: config.authentication.as_ref().map(|auth| auth.scheme.clone()),
+            credentials: None,
+            created_at: now,
+        };
+        self.seal(&mut row, id, config)?;
+        Ok(row)
+    }
+
+    /// Seal the config's secrets for the row `id`.
+    fn seal(&self, row: &mut push_config::Model, id: Uuid, config: &TaskPushNotificationConfig) -> Result<(), Error> {
+        let seal = |secret: &str| match secret {
+            "" => Ok(None),
+            secret => self.secrets().seal(id, secret).map(Some).map_err(Error::internal),
+        };
+        row.id = id;
+        row.token = seal(&config.token)?;
+        row.credentials = seal(config.authentication.as_ref().map(|a| a.credentials.as_str()).unwrap_or_default())?;
+        Ok(())
+    }
+
+    /// Refuse a url that no delivery could go to.
+    pub(super) fn check_webhook(&self, field: &str, url: &str) -> Result<(), Error> {
+        match webhook_url::refusal(url, self.settings().webhooks) {
+            Some(refusal) => Err(Error::invalid(field, refusal)),
+            None => Ok(()),
+        }
+    }
+
+    async fn task_for_config(&self, caller: &Caller, id: Uuid, text: &str) -> Result<TaskAndWork, Error> {
+        store::task::read_for_write(self.store().read(), &caller.tenant, &caller.agent.name, id)
+            .await
+            .map_err(database("reading the task of a push config"))?
+            .ok_or_else(|| Error::task_not_found(text))
+    }
+
+    fn log(&self, config: &push_config::Model, kind: &str, now: i64) -> Result<task_log::Model, Error> {
+        Ok(task_log::Model {
+            id: self.ids().next(),
+            tenant: config.tenant.clone(),
+            task_id: config.task_id,
+            kind: kind.to_owned(),
+            body: to_text(&json!({"configId": config.config_id}))?,
+            at: now,
+        })
+    }
+}
+
+fn check_capability(caller: &Caller) -> Result<(), Error> {
+    if caller.agent.push_notifications { Ok(()) } else { Err(Error::push_notification_not_supported()) }
+}
+
+fn require_task(id: &str) -> Result<(), Error> {
+    if id.is_empty() { Err(Error::invalid("taskId", "is required")) } else { Ok(()) }
+}
+
+/// What a config's write stands on: the work row while there is one, so that no event falls between, and the count of configs.
+fn guard(read: &TaskAndWork, is_new: bool, write: &mut Write) {
+    if let Some(work) = &read.work {
+        write.must_update(store::work::update(work, &moved_on(work)));
+    }
+    let count = read.task.config_count;
+    let before = if is_new { count - 1 } else { count };
+    write.must_update(store::task::update_config_count(read.task.id, before, count));
+}
+
+fn moved_on(work: &entity::work::Model) -> entity::work::Model {
+    entity::work::Model { revision: work.revision + 1, ..work.clone() }
+}

@@ -1,0 +1,88 @@
+//! A worker gives a lease back.
+
+use wire::worker::ReleaseRequest;
+use wire::{Error, Move};
+
+use super::TRIES;
+use super::lease::LeaseName;
+use crate::change::{Change, LeaseClaim};
+use crate::store::{Write, WriteError};
+use crate::{Engine, Worker, database, store, unwritten};
+
+impl Engine {
+    /// End the lease: the task is ready for another after the delay, or fails when no other try would help.
+    ///
+    /// # Errors
+    /// `InvalidParams`; `LeaseNotFound` when the name is none of ours; `LeaseLost` when it is not the current one.
+    pub async fn release(
+        &self,
+        worker: &Worker,
+        lease: &str,
+        epoch: i64,
+        request: ReleaseRequest,
+    ) -> Result<(), Error> {
+        wire::validate(&request)?;
+        let name: LeaseName = lease.parse().map_err(|_| Error::lease_not_found(lease))?;
+        let delay = (request.delay_seconds.unwrap_or(0.0) * 1_000.0).min(86_400_000.0) as i64;
+        let known = store::task::of_worker(self.store().read(), worker.agents.as_deref(), &[name.task])
+            .await
+            .map_err(database("reading the task of a lease"))?;
+        if known.is_empty() {
+            return Err(Error::lease_not_found(lease));
+        }
+        if request.retryable.unwrap_or(true) {
+            return self.end_lease(name, epoch, delay, Some(0)).await;
+        }
+        let reason = if request.reason.is_empty() { "no reason was given" } else { &request.reason };
+        let text = format!("The worker gave the task back for good: {reason}");
+        self.change_held(name, epoch, |change| change.make(Move::Fail, Some(self.platform_says(&text)), None)).await
+    }
+
+    /// End a lease and make its task ready after `delay` milliseconds, with `deliveries` counted (none: as many as were).
+    pub(crate) async fn end_lease(
+        &self,
+        name: LeaseName,
+        epoch: i64,
+        delay: i64,
+        deliveries: Option<i32>,
+    ) -> Result<(), Error> {
+        self.change_held(name, epoch, |change| {
+            let counted = change.work().map_or(0, |work| work.deliveries);
+            change.release(delay, deliveries.unwrap_or(counted));
+            Ok(())
+        })
+        .await
+    }
+
+    async fn change_held(
+        &self,
+        name: LeaseName,
+        epoch: i64,
+        make: impl Fn(&mut Change<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let doing = "releasing a lease";
+        for _ in 0..TRIES {
+            let read = store::task::read_for_worker(self.store().read(), None, name.task)
+                .await
+                .map_err(database(doing))?
+                .ok_or_else(|| Error::lease_not_found(&name.to_string()))?;
+            let agent = self.agent_of(&read.task.agent);
+            let lanes = self.lanes_of(&read.task).await?;
+            let mut change = Change::begin(read, &agent, lanes, self.clock().now());
+            change.by_worker(Some(LeaseClaim { id: name.lease, epoch }))?;
+            make(&mut change)?;
+            let hints = change.hints();
+            let mut write = Write::new();
+            change.write_into(&mut write);
+            match self.store().write(write).await {
+                Ok(()) => {
+                    self.bus().send(hints);
+                    return Ok(());
+                }
+                Err(WriteError::Lost) => {}
+                Err(error) => return Err(unwritten(doing)(error)),
+            }
+        }
+        Err(unwritten(doing)(WriteError::Lost))
+    }
+}

@@ -1,0 +1,496 @@
+//! SendMessage (§3.1.1): a new task or a message more for one, idempotent where the client asks for it, answered at once or when the
+//! agent has answered.
+
+use entity::{push_lane, send_key, task, task_event, task_message, work};
+use uuid::Uuid;
+use wire::{
+    Error, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskState,
+    TaskStatus, Violation,
+};
+
+use super::{TRIES, task_id};
+use crate::change::{Change, delivery, state_of, timestamp, to_text};
+use crate::store::task::TaskAndWork;
+use crate::store::{Write, WriteError};
+use crate::view::Shown;
+use crate::{Caller, Engine, Hint, database, store, unwritten};
+
+/// A task and which of its messages a send was.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    task: Uuid,
+    seq: i32,
+}
+
+/// An `Idempotency-Key` and what it was used with.
+#[derive(Debug, Clone)]
+struct Key {
+    text: String,
+    hash: String,
+}
+
+/// What one try of a send came to.
+enum Outcome {
+    /// Written now. A new task is here as it was written.
+    Written(Sent, Option<Box<Task>>),
+    /// Written by an earlier call with the same key.
+    Known(Sent),
+    /// Another write came first; decide again.
+    Again,
+}
+
+impl Engine {
+    /// Send `request` under `key`, if the client gave an `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// As `outcomes.tsv` lists them, in its order; `Unavailable` when this replica shuts down while the answer is awaited (the task
+    /// lives on; the same key finds it).
+    pub async fn send_message(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        request: SendMessageRequest,
+    ) -> Result<SendMessageResponse, Error> {
+        self.check_send(caller, &request)?;
+        let key = key.map(|text| Key::of(text, &request)).transpose()?;
+        let configuration = request.configuration.clone().unwrap_or_default();
+        let shown = Shown { history: configuration.history_length, artifacts: true };
+        // Watching begins before writing, so that no answer falls between.
+        let new = self.ids().next();
+        let mut watcher = self.bus().hub().watch.begin(new);
+        let mut outcome = Outcome::Again;
+        for attempt in 0..TRIES {
+            outcome = self.try_send(caller, key.as_ref(), &request, new, attempt == 0).await?;
+            if !matches!(outcome, Outcome::Again) {
+                break;
+            }
+        }
+        let (sent, made) = match outcome {
+            Outcome::Written(sent, made) => (sent, made),
+            Outcome::Known(sent) => (sent, None),
+            Outcome::Again => return Err(unwritten("storing a message")(WriteError::Lost)),
+        };
+        let task = if configuration.return_immediately {
+            match made {
+                Some(task) => trimmed(*task, shown),
+                None => self.view(&self.read_sent(caller, sent).await?, shown).await?,
+            }
+        } else {
+            if sent.task != new {
+                watcher = self.bus().hub().watch.begin(sent.task);
+            }
+            let task = self.wait_for_answer(caller, sent, watcher, made.is_some()).await?;
+            self.view(&task, shown).await?
+        };
+        Ok(SendMessageResponse::Task(task))
+    }
+
+    /// What can be said without reading anything.
+    fn check_send(&self, caller: &Caller, request: &SendMessageRequest) -> Result<(), Error> {
+        let inline = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.as_ref());
+        if inline.is_some() && !caller.agent.push_notifications {
+            return Err(Error::push_notification_not_supported());
+        }
+        wire::validate_send(request, &wire::Limits { parts: caller.agent.limits.parts })?;
+        if let Some(config) = inline {
+            self.check_webhook("configuration.taskPushNotificationConfig.url", &config.url)?;
+            if !config.task_id.is_empty() {
+                let named = request.message.as_ref().map(|message| message.task_id.as_str()).unwrap_or_default();
+                if named != config.task_id {
+                    return Err(Error::invalid(
+                        "configuration.taskPushNotificationConfig.taskId",
+                        "must be left out: the config is bound to the task of this message",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn try_send(
+        &self,
+        caller: &Caller,
+        key: Option<&Key>,
+        request: &SendMessageRequest,
+        new: Uuid,
+        first: bool,
+    ) -> Result<Outcome, Error> {
+        let now = self.clock().now();
+        let mut write = Write::new();
+        if let Some(key) = key
+            && let Some(sent) = self.find_key(caller, key, now, &mut write).await?
+        {
+            return Ok(Outcome::Known(sent));
+        }
+        let message = request.message.clone().unwrap_or_default();
+        let configuration = request.configuration.clone().unwrap_or_default();
+        let (sent, hints, made) = if message.task_id.is_empty() {
+            self.take_allowance(caller, first, now, &mut write).await?;
+            let (task, hints) = self.create(caller, request, message, &configuration, new, now, &mut write)?;
+            (Sent { task: new, seq: 1 }, hints, Some(task))
+        } else {
+            let (sent, hints) = self.resume(caller, message, &configuration, now, &mut write).await?;
+            (sent, hints, None)
+        };
+        if let Some(key) = key {
+            write.insert(send_key::ActiveModel::from(send_key::Model {
+                tenant: caller.tenant.as_str().to_owned(),
+                agent: caller.agent.name.clone(),
+                key: key.text.clone(),
+                body_hash: key.hash.clone(),
+                task_id: sent.task,
+                seq: sent.seq,
+                created_at: now,
+            }));
+        }
+        match self.store().write(write).await {
+            Ok(()) => {
+                self.bus().send(hints);
+                Ok(Outcome::Written(sent, made.map(Box::new)))
+            }
+            Err(WriteError::Lost) => Ok(Outcome::Again),
+            Err(error) => Err(unwritten("storing a message")(error)),
+        }
+    }
+
+    /// What the key stands for, if it is known. One that has expired is forgotten in the write to come.
+    async fn find_key(&self, caller: &Caller, key: &Key, now: i64, write: &mut Write) -> Result<Option<Sent>, Error> {
+        let db = self.store().read();
+        let known = store::send_key::read(db, &caller.tenant, &caller.agent.name, &key.text)
+            .await
+            .map_err(database("looking up an idempotency key"))?;
+        let Some(known) = known else { return Ok(None) };
+        let oldest = now - self.settings().key_lifetime.as_millis() as i64;
+        if known.created_at < oldest {
+            // On its own: a row cannot be deleted and inserted anew in one statement.
+            let mut forget = Write::new();
+            forget.delete(store::send_key::delete_expired(&known, oldest));
+            self.store().write(forget).await.map_err(unwritten("forgetting an idempotency key"))?;
+            debug_assert!(write.is_empty());
+            return Ok(None);
+        }
+        if known.body_hash != key.hash {
+            let violation =
+                Violation::new("Idempotency-Key", "was used with another request").reason("IDEMPOTENCY_KEY_REUSED");
+            return Err(Error::invalid_all(vec![violation]));
+        }
+        Ok(Some(Sent { task: known.task_id, seq: known.seq }))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call site; a struct would only rename them")]
+    fn create(
+        &self,
+        caller: &Caller,
+        request: &SendMessageRequest,
+        mut message: Message,
+        configuration: &SendMessageConfiguration,
+        new: Uuid,
+        now: i64,
+        write: &mut Write,
+    ) -> Result<(Task, Vec<Hint>), Error> {
+        if message.context_id.is_empty() {
+            message.context_id = self.ids().next().to_string();
+        } else if !caller.agent.client_contexts {
+            return Err(Error::invalid_all(vec![
+                Violation::new("message.contextId", "must be left out: this agent chooses context ids itself")
+                    .reason("CONTEXT_NOT_ACCEPTED"),
+            ]));
+        }
+        check_media_types(caller, &message)?;
+        message.task_id = new.to_string();
+        let task = Task {
+            id: new.to_string(),
+            context_id: message.context_id.clone(),
+            status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: timestamp(now) },
+            history: vec![message.clone()],
+            metadata: request.metadata.clone(),
+            ..Task::default()
+        };
+        let tenant = caller.tenant.as_str().to_owned();
+        let inline = configuration.task_push_notification_config.as_ref();
+        let mut hints = vec![Hint::Work { agent: caller.agent.name.clone() }];
+        if let Some(config) = inline {
+            let row = self.new_push_config(&caller.tenant, new, config, now)?;
+            let mut lane = new_lane(&row);
+            lane.tail = 1;
+            lane.due_at = Some(now);
+            write.insert(entity::push_delivery::ActiveModel::from(delivery(&lane, 1, 1, None, now)));
+            write.insert(push_lane::ActiveModel::from(lane));
+            write.insert(entity::push_config::ActiveModel::from(row));
+            hints.push(Hint::Delivery);
+        }
+        write.insert(task::ActiveModel::from(task::Model {
+            id: new,
+            tenant: tenant.clone(),
+            agent: caller.agent.name.clone(),
+            context_id: message.context_id.clone(),
+            state: TaskState::Submitted as i16,
+            status_message: None,
+            status_kept: true,
+            status_at: now,
+            metadata: request.metadata.as_ref().map(to_text).transpose()?,
+            generation: 1,
+            history_count: 1,
+            client_seq: 1,
+            answered_seq: 0,
+            artifact_count: 0,
+            artifact_bytes: 0,
+            config_count: i32::from(inline.is_some()),
+            cancelable: true,
+            output_modes: output_modes(configuration)?,
+            created_at: now,
+        }));
+        write.insert(work::ActiveModel::from(work::Model {
+            task_id: new,
+            tenant,
+            agent: caller.agent.name.clone(),
+            due_at: Some(now),
+            lease_id: None,
+            epoch: 0,
+            worker: None,
+            deliveries: 0,
+            seen_seq: 0,
+            revision: 1,
+        }));
+        let body = to_text(&message)?;
+        write.insert(task_message::ActiveModel::from(task_message::Model { task_id: new, seq: 1, client: true, body }));
+        let body = to_text(&StreamResponse::Task(task.clone()))?;
+        write.insert(task_event::ActiveModel::from(task_event::Model { task_id: new, generation: 1, at: now, body }));
+        Ok((task, hints))
+    }
+
+    /// One task of the tenant's allowance, as a guard of the write: from the next shard at first, from one that has some once that
+    /// failed.
+    async fn take_allowance(&self, caller: &Caller, first: bool, now: i64, write: &mut Write) -> Result<(), Error> {
+        let allowances = &self.inner.allowances;
+        let shard = match allowances.guess(&caller.tenant).filter(|_| first) {
+            Some(shard) => shard,
+            None => self.find_allowance(caller, now).await?,
+        };
+        write.must_update(store::allowance::take(&caller.tenant, shard));
+        Ok(())
+    }
+
+    async fn find_allowance(&self, caller: &Caller, now: i64) -> Result<i16, Error> {
+        let limit = self.settings().tasks_per_tenant;
+        self.inner.allowances.find(self.store(), &caller.tenant, limit, now).await
+    }
+
+    async fn resume(
+        &self,
+        caller: &Caller,
+        mut message: Message,
+        configuration: &SendMessageConfiguration,
+        now: i64,
+        write: &mut Write,
+    ) -> Result<(Sent, Vec<Hint>), Error> {
+        let id = task_id(&message.task_id)?;
+        let db = self.store().read();
+        let read = store::task::read_for_write(db, &caller.tenant, &caller.agent.name, id)
+            .await
+            .map_err(database("reading a task to continue"))?
+            .ok_or_else(|| Error::task_not_found(&message.task_id))?;
+        check_resumable(caller, &read, &message)?;
+        message.context_id = read.task.context_id.clone();
+        let mut read = read;
+        let lanes = self.lanes_of(&read.task).await?;
+        let mut hints = Vec::new();
+        if let Some(config) = &configuration.task_push_notification_config {
+            let put = self.put_push_config(&caller.agent, &mut read, config, now, write).await?;
+            hints.extend(put.hints);
+        }
+        let mut change = Change::begin(read, &caller.agent, lanes, now);
+        let seq = change.client_message(&message, output_modes(configuration)?)?;
+        hints.extend(change.hints());
+        change.write_into(write);
+        Ok((Sent { task: id, seq }, hints))
+    }
+
+    /// Wait until the task is finished, or interrupted by a lease that was handed the message. There is no longest wait.
+    async fn wait_for_answer(
+        &self,
+        caller: &Caller,
+        sent: Sent,
+        mut watcher: crate::watch::Watcher,
+        is_new: bool,
+    ) -> Result<task::Model, Error> {
+        let mut look = !is_new;
+        loop {
+            if look {
+                let task = self.read_sent(caller, sent).await?;
+                let state = state_of(&task);
+                if state.is_terminal() || (state.is_interrupted() && task.answered_seq >= sent.seq) {
+                    return Ok(task);
+                }
+            }
+            tokio::select! {
+                news = watcher.next() => {
+                    let state = TaskState::from_number(i64::from(news.state)).unwrap_or_default();
+                    look = state.is_terminal() || state.is_interrupted();
+                }
+                () = self.closed() => {
+                    return Err(Error::unavailable(
+                        "this replica is shutting down; the task goes on: ask for it, or send again with the same Idempotency-Key",
+                    )
+                    .with("taskId", sent.task));
+                }
+            }
+        }
+    }
+
+    async fn read_sent(&self, caller: &Caller, sent: Sent) -> Result<task::Model, Error> {
+        store::task::read(self.store().read(), &caller.tenant, &caller.agent.name, sent.task)
+            .await
+            .map_err(database("reading the task of a message"))?
+            .ok_or_else(|| Error::task_not_found(&sent.task.to_string()))
+    }
+}
+
+fn check_resumable(caller: &Caller, read: &TaskAndWork, message: &Message) -> Result<(), Error> {
+    let state = state_of(&read.task);
+    if state.is_terminal() {
+        return Err(Error::unsupported_operation(format!(
+            "task `{}` is {}: a finished task takes no more messages; start a new one in its context",
+            message.task_id,
+            state.name()
+        ))
+        .with("taskId", &message.task_id)
+        .with("state", state.name()));
+    }
+    if !message.context_id.is_empty() && message.context_id != read.task.context_id {
+        return Err(Error::invalid_all(vec![
+            Violation::new("message.contextId", "differs from the context of the task that message.taskId names")
+                .reason("CONTEXT_MISMATCH"),
+        ]));
+    }
+    check_media_types(caller, message)?;
+    let limit = caller.agent.limits.history;
+    if read.task.history_count >= limit {
+        return Err(Error::resource_exhausted(
+            "history",
+            format!("the task's history holds its maximum of {limit} messages"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_media_types(caller: &Caller, message: &Message) -> Result<(), Error> {
+    match message.parts.iter().find(|part| !caller.agent.accepts(&part.media_type)) {
+        Some(part) => Err(Error::content_type_not_supported(&part.media_type)),
+        None => Ok(()),
+    }
+}
+
+fn output_modes(configuration: &SendMessageConfiguration) -> Result<Option<String>, Error> {
+    match configuration.accepted_output_modes.as_slice() {
+        [] => Ok(None),
+        modes => to_text(&modes).map(Some),
+    }
+}
+
+/// The lane of a config that was just made: nothing to deliver yet.
+pub(super) fn new_lane(config: &entity::push_config::Model) -> push_lane::Model {
+    push_lane::Model {
+        id: config.id,
+        tenant: config.tenant.clone(),
+        task_id: config.task_id,
+        head: 1,
+        tail: 0,
+        due_at: None,
+        holder: None,
+        fence: 0,
+        attempts: 0,
+        closed: false,
+    }
+}
+
+fn trimmed(mut task: Task, shown: Shown) -> Task {
+    if let Some(limit) = shown.history {
+        let surplus = task.history.len().saturating_sub(limit.max(0) as usize);
+        task.history.drain(..surplus);
+    }
+    task
+}
+
+impl Key {
+    /// The longest key, in characters.
+    const LENGTH: usize = 256;
+
+    /// The hash is over the decoded request in canonical JSON without what may differ between two calls that mean the same: the message
+    /// id, whether to wait, and the tenant, which may stand in the path.
+    fn of(text: String, request: &SendMessageRequest) -> Result<Key, Error> {
+        if text.is_empty() || text.len() > Key::LENGTH || text.chars().any(char::is_control) {
+            return Err(Error::invalid(
+                "Idempotency-Key",
+                format!("must be 1 to {} characters without control characters", Key::LENGTH),
+            ));
+        }
+        let mut request = request.clone();
+        request.tenant.clear();
+        if let Some(message) = &mut request.message {
+            message.message_id.clear();
+        }
+        if let Some(configuration) = &mut request.configuration {
+            configuration.return_immediately = false;
+        }
+        if request.configuration == Some(SendMessageConfiguration::default()) {
+            request.configuration = None;
+        }
+        let canonical = canonical(&serde_json::to_value(&request).map_err(Error::internal)?);
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, canonical.as_bytes());
+        let hash = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Key { text, hash })
+    }
+}
+
+/// JSON with its members in order, whatever order a map keeps.
+fn canonical(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by_key(|(name, _)| *name);
+            let each =
+                sorted.into_iter().map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)));
+            format!("{{{}}}", each.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        scalar => scalar.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use wire::Content;
+
+    fn hash(body: serde_json::Value) -> String {
+        Key::of("k".into(), &serde_json::from_value(body).unwrap()).unwrap().hash
+    }
+
+    #[test]
+    fn a_key_is_bound_to_what_a_request_means() {
+        let one = json!({"message": {"messageId": "a", "role": "ROLE_USER", "parts": [{"text": "hi"}], "metadata": {"x": 1, "y": 2}}});
+        let same = json!({"tenant": "acme", "configuration": {"returnImmediately": true},
+            "message": {"message_id": "b", "metadata": {"y": 2, "x": 1}, "parts": [{"text": "hi"}], "role": 1}});
+        let other = json!({"message": {"messageId": "a", "role": "ROLE_USER", "parts": [{"text": "ho"}], "metadata": {"x": 1, "y": 2}}});
+        assert_eq!(hash(one.clone()), hash(same));
+        assert_ne!(hash(one), hash(other));
+    }
+
+    #[test]
+    fn a_key_is_a_short_printable_text() {
+        let request = SendMessageRequest::default();
+        assert!(Key::of(String::new(), &request).is_err());
+        assert!(Key::of("a\nb".into(), &request).is_err());
+        assert!(Key::of("k".repeat(257), &request).is_err());
+        assert!(Key::of("k".repeat(256), &request).is_ok());
+    }
+
+    #[test]
+    fn text_and_content_survive_the_canonical_form() {
+        let part = wire::Part::new(Content::Data(json!(null)));
+        assert_eq!(canonical(&serde_json::to_value(part).unwrap()), r#"{"data":null}"#);
+    }
+}

@@ -1,0 +1,222 @@
+//! The polls that wait in this process, and the one claimer that serves them all.
+//!
+//! Work is handed out only in answer to a poll that is there: a claim is made for named slots of waiting polls, and what a poll that went
+//! away meanwhile would have got is given back at once.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use wire::worker::Lease;
+
+use crate::{Engine, store};
+
+/// The most leases one claim makes: a statement's length is bounded by it.
+const CLAIM: usize = 32;
+
+/// What a poll asks for.
+#[derive(Debug, Clone)]
+pub struct Poll {
+    /// Of these agents, sorted.
+    pub agents: Vec<String>,
+    /// So many leases at most.
+    pub max: usize,
+    /// Whether what is Submitted is moved to Working in the claim.
+    pub start: bool,
+    /// The worker's session.
+    pub worker: Option<String>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    poll: Poll,
+    answer: oneshot::Sender<Vec<Lease>>,
+}
+
+/// The polls that wait, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Vec<Entry>>,
+}
+
+/// One poll's place in the queue.
+#[derive(Debug)]
+pub(crate) struct Waiting(oneshot::Receiver<Vec<Lease>>);
+
+impl Waiting {
+    /// Resolves once there are leases.
+    pub(crate) async fn leases(&mut self) -> Vec<Lease> {
+        // Without a claimer (the process is ending) there are none.
+        (&mut self.0).await.unwrap_or_default()
+    }
+
+    /// What has come at the last moment, and nothing comes any more.
+    pub(crate) fn last_look(&mut self) -> Vec<Lease> {
+        self.0.close();
+        self.0.try_recv().unwrap_or_default()
+    }
+}
+
+/// Polls that one claim serves: they want the same.
+#[derive(Debug)]
+struct Group {
+    agents: Vec<String>,
+    start: bool,
+    entries: Vec<Entry>,
+}
+
+impl Queue {
+    fn open(&self) -> MutexGuard<'_, Vec<Entry>> {
+        // A panic cannot leave the list half written.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Take a place.
+    pub(crate) fn wait(&self, poll: Poll) -> Waiting {
+        let (answer, receiver) = oneshot::channel();
+        let mut waiting = self.open();
+        waiting.retain(|entry| !entry.answer.is_closed());
+        waiting.push(Entry { poll, answer });
+        Waiting(receiver)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.open().iter().all(|entry| entry.answer.is_closed())
+    }
+
+    /// Take everybody who waits, by what they want.
+    fn take(&self, ready: impl Fn(&[String]) -> bool) -> Vec<Group> {
+        let entries = std::mem::take(&mut *self.open());
+        let mut groups: HashMap<(Vec<String>, bool), Vec<Entry>> = HashMap::new();
+        for entry in entries.into_iter().filter(|entry| !entry.answer.is_closed()) {
+            groups.entry((entry.poll.agents.clone(), entry.poll.start)).or_default().push(entry);
+        }
+        let (mut served, mut back) = (Vec::new(), Vec::new());
+        for ((agents, start), entries) in groups {
+            if ready(&agents) {
+                served.push(Group { agents, start, entries });
+            } else {
+                back.extend(entries);
+            }
+        }
+        self.put_back(back);
+        served
+    }
+
+    fn put_back(&self, entries: Vec<Entry>) {
+        let mut waiting = self.open();
+        let newer = std::mem::replace(&mut *waiting, entries);
+        waiting.extend(newer);
+    }
+}
+
+/// Whose turn is it: one lease a poll, round and round, until `most` are spoken for. Yields indexes into `wants`.
+fn turns(wants: &[usize], most: usize) -> Vec<usize> {
+    let mut order = Vec::new();
+    for round in 0..wants.iter().copied().max().unwrap_or(0) {
+        for (n, want) in wants.iter().enumerate() {
+            if order.len() == most {
+                return order;
+            }
+            if *want > round {
+                order.push(n);
+            }
+        }
+    }
+    order
+}
+
+impl Engine {
+    /// Serve waiting polls whenever something may be ready, for ever. One statement's work serves all of them.
+    pub(crate) async fn claim_for_polls(&self) {
+        let ready = &self.bus().hub().ready;
+        let sweep = self.settings().sweep;
+        let mut next_sweep = tokio::time::Instant::now();
+        loop {
+            tokio::select! {
+                () = ready.changed() => {}
+                () = tokio::time::sleep_until(next_sweep) => {
+                    next_sweep = tokio::time::Instant::now() + sweep;
+                    if self.inner.queue.is_empty() {
+                        continue;
+                    }
+                    // What a hint did not tell: a lost one, a lease that ended, a delay that is over.
+                    match store::work::agents_due(self.store().read(), self.clock().now()).await {
+                        Ok(agents) => ready.add(agents),
+                        Err(error) => tracing::warn!(%error, "looking for ready tasks"),
+                    }
+                }
+            }
+            while self.serve_once().await {}
+        }
+    }
+
+    /// Serve every group once; whether there may be more.
+    async fn serve_once(&self) -> bool {
+        let ready = &self.bus().hub().ready;
+        let mut more = false;
+        for group in self.inner.queue.take(|agents| ready.take(agents)) {
+            let wants: Vec<usize> = group.entries.iter().map(|entry| entry.poll.max).collect();
+            let turns = turns(&wants, CLAIM);
+            let workers: Vec<Option<String>> = turns.iter().map(|n| group.entries[*n].poll.worker.clone()).collect();
+            match self.claim(&group.agents, group.start, &workers).await {
+                Ok((leases, full)) => {
+                    if full {
+                        ready.add(group.agents.iter().cloned());
+                        more = true;
+                    }
+                    self.hand_out(group, &turns, leases).await;
+                }
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "claiming ready tasks");
+                    ready.add(group.agents.iter().cloned());
+                    self.inner.queue.put_back(group.entries);
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+            }
+        }
+        more
+    }
+
+    async fn hand_out(&self, group: Group, turns: &[usize], leases: Vec<Lease>) {
+        let mut shares: Vec<Vec<Lease>> = group.entries.iter().map(|_| Vec::new()).collect();
+        for (lease, turn) in leases.into_iter().zip(turns) {
+            shares[*turn].push(lease);
+        }
+        let mut back = Vec::new();
+        for (entry, share) in group.entries.into_iter().zip(shares) {
+            if share.is_empty() {
+                back.push(entry);
+            } else if let Err(unwanted) = entry.answer.send(share) {
+                self.give_back(unwanted).await;
+            }
+        }
+        self.inner.queue.put_back(back);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_go_round() {
+        assert_eq!(turns(&[2, 1, 3], 32), [0, 1, 2, 0, 2, 2]);
+        assert_eq!(turns(&[2, 1, 3], 4), [0, 1, 2, 0]);
+        assert!(turns(&[], 4).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_poll_that_went_away_is_not_served() {
+        let queue = Queue::default();
+        let poll = |agent: &str| Poll { agents: vec![agent.into()], max: 1, start: false, worker: None };
+        drop(queue.wait(poll("a")));
+        let _stays = queue.wait(poll("b"));
+        let _idle = queue.wait(poll("c"));
+        let groups = queue.take(|agents| agents != ["c"]);
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].agents, ["b"]);
+        assert!(!queue.is_empty(), "the poll nothing is ready for waits on");
+    }
+}

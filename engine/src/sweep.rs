@@ -1,0 +1,43 @@
+//! What finds what a hint missed, and what tidies up. Every api process runs them; any number at once is safe.
+
+use std::time::Duration;
+
+use crate::{Engine, store};
+
+/// Tasks asked about in one statement.
+const BATCH: usize = 500;
+
+impl Engine {
+    /// Ask the database for the tasks somebody in this process waits for, all of them at once, every sweep.
+    pub(crate) async fn sweep_watchers(&self) {
+        let hub = self.bus().hub();
+        loop {
+            tokio::time::sleep(self.settings().sweep).await;
+            for tasks in hub.watch.waiting().chunks(BATCH) {
+                match store::task::news(self.store().read(), tasks).await {
+                    Ok(news) => {
+                        for (task, generation, state) in news {
+                            hub.watch.hear(task, generation, state);
+                        }
+                    }
+                    Err(error) => tracing::warn!(%error, "looking for news of watched tasks"),
+                }
+            }
+        }
+    }
+
+    /// Forget idempotency keys whose time is over, in small batches.
+    pub(crate) async fn sweep_keys(&self) {
+        loop {
+            let oldest = self.clock().now() - self.settings().key_lifetime.as_millis() as i64;
+            match store::send_key::forget_some(self.store(), oldest, BATCH as u64).await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "forgetting old idempotency keys")
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+    }
+}

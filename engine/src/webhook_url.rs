@@ -1,0 +1,123 @@
+//! Where a push config may point, as far as its creation can tell: scheme, user info and literal addresses. No name is resolved here;
+//! the notifier looks again at the address it dials.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+use crate::settings::WebhookPolicy;
+
+/// The longest url, in characters.
+const LENGTH: usize = 2_048;
+
+/// Why `url` is refused, in words for whoever sent it; nothing when it is welcome.
+pub(crate) fn refusal(url: &str, policy: WebhookPolicy) -> Option<String> {
+    if url.len() > LENGTH {
+        return Some(format!("must be at most {LENGTH} characters"));
+    }
+    let Ok(parsed) = Url::parse(url) else {
+        return Some("must be an absolute URL such as https://example.com/hook".into());
+    };
+    let schemes: &[&str] = if policy.allow_loopback { &["https", "http"] } else { &["https"] };
+    if !schemes.contains(&parsed.scheme()) {
+        return Some(format!("must begin with {}://", schemes.join(":// or ")));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() {
+        return Some("must not carry a user or password; use `authentication`".into());
+    }
+    let forbidden = match parsed.host() {
+        None => return Some("must name a host".into()),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            (name == "localhost" || name.ends_with(".localhost")) && !policy.allow_loopback
+        }
+        // The parser has already read decimal, octal and hexadecimal spellings.
+        Some(Host::Ipv4(address)) => !is_welcome_v4(address, policy),
+        Some(Host::Ipv6(address)) => !is_welcome_v6(address, policy),
+    };
+    forbidden.then(|| "must point to a public address".into())
+}
+
+fn is_welcome_v4(address: Ipv4Addr, policy: WebhookPolicy) -> bool {
+    if address.is_loopback() {
+        return policy.allow_loopback;
+    }
+    let [a, b, ..] = address.octets();
+    !(address.is_private()
+        || address.is_link_local()
+        || address.is_broadcast()
+        || address.is_documentation()
+        || address.is_multicast()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 198 && (18..20).contains(&b))
+        || (a == 192 && b == 0 && address.octets()[2] == 0))
+}
+
+fn is_welcome_v6(address: Ipv6Addr, policy: WebhookPolicy) -> bool {
+    if address.is_loopback() {
+        return policy.allow_loopback;
+    }
+    if let Some(mapped) = address.to_ipv4_mapped() {
+        return is_welcome_v4(mapped, policy);
+    }
+    // Only global unicast, without the prefixes that hide a v4 address (6to4, Teredo) or are for documentation.
+    let [first, second, ..] = address.segments();
+    (first & 0xe000) == 0x2000 && first != 0x2002 && !(first == 0x2001 && (second == 0 || second == 0x0db8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_https_is_welcome() {
+        let strict = WebhookPolicy { allow_loopback: false };
+        for url in
+            ["https://example.com/hook", "https://8.8.8.8/", "https://[2606:4700::1111]/", "https://example.com:8443/h"]
+        {
+            assert_eq!(refusal(url, strict), None, "{url}");
+        }
+        for url in [
+            "http://example.com/",
+            "ftp://example.com/",
+            "example.com/hook",
+            "",
+            "https://",
+            "https://u:p@example.com/",
+            "https://127.0.0.1/",
+            "https://2130706433/",
+            "https://0x7f.1/",
+            "https://017700000001/",
+            "https://localhost/",
+            "https://a.localhost./",
+            "https://10.1.2.3/",
+            "https://172.16.0.1/",
+            "https://192.168.1.1/",
+            "https://169.254.169.254/",
+            "https://100.64.0.1/",
+            "https://0.0.0.0/",
+            "https://224.0.0.1/",
+            "https://[::1]/",
+            "https://[::ffff:127.0.0.1]/",
+            "https://[fe80::1]/",
+            "https://[fd00:ec2::254]/",
+            "https://[::]/",
+            "https://[2002:7f00:1::]/",
+            "https://[64:ff9b::7f00:1]/",
+            "https://[2001:db8::1]/",
+        ] {
+            assert!(refusal(url, strict).is_some(), "{url}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_welcome_where_the_operator_says_so() {
+        let open = WebhookPolicy { allow_loopback: true };
+        for url in ["http://127.0.0.1:9000/", "http://localhost/", "https://[::1]/", "http://example.com/"] {
+            assert_eq!(refusal(url, open), None, "{url}");
+        }
+        assert!(refusal("http://10.0.0.1/", open).is_some());
+    }
+}
