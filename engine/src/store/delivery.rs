@@ -38,6 +38,8 @@ pub struct Held {
     pub tail: i64,
     /// Attempts at the delivery at the head.
     pub attempts: i32,
+    /// Its config is deleted.
+    pub closed: bool,
 }
 
 /// Where a lane's deliveries go. Token and credentials are sealed.
@@ -174,6 +176,7 @@ fn held(row: &QueryResult, holder: Uuid) -> Result<Held, DbErr> {
         head: row.try_get("", "head")?,
         tail: row.try_get("", "tail")?,
         attempts: row.try_get("", "attempts")?,
+        closed: row.try_get("", "closed")?,
     })
 }
 
@@ -373,7 +376,7 @@ macro_rules! claim {
             $limit,
             $skip,
             ") UPDATE push_lane SET holder = $2, fence = fence + 1, due_at = $3 ",
-            "WHERE id IN (SELECT id FROM due) RETURNING id, fence, head, tail, attempts"
+            "WHERE id IN (SELECT id FROM due) RETURNING id, fence, head, tail, attempts, closed"
         )
     };
 }
