@@ -1,7 +1,15 @@
 //! `taskyard dev`: the same parts as a deployment, in one process, on SQLite and an in-process bus, with a demo agent.
 
 use crate::cli::refuse;
-use crate::{Config, Failure, Shutdown};
+use crate::config::Source;
+use crate::parts::{Parts, connect};
+use crate::{Config, Failure, Shutdown, serve, work};
+use engine::Bus;
+use std::io::Write;
+use worker::builtin::Demo;
+
+/// Connections to the embedded store: readers beside the one writer.
+const CONNECTIONS: u32 = 8;
 
 /// What only `dev` can be told.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -34,6 +42,96 @@ impl Options {
 ///
 /// # Errors
 /// A part could not start, or failed.
-pub async fn run(_config: Config, _options: Options, _shutdown: Shutdown) -> Result<(), Failure> {
-    Err("`taskyard dev` is not wired yet".into())
+pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result<(), Failure> {
+    let listener = serve::listen(&config).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let (database, data) = place(&config, options)?;
+    let store = connect(&database, CONNECTIONS).await?;
+    engine::migrate(&store).await?;
+    let parts = Parts::of(&config, store).await?;
+    let bus = Bus::in_process();
+    let engine = parts.engine(&config, bus.clone());
+
+    let sweeps = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run(std::future::pending()).await }
+    });
+    let (notifier_stop, notifier_shutdown) = Shutdown::by_hand();
+    let notifier = parts.notifier(&config, bus);
+    let mut notifying =
+        tokio::spawn(async move { notifier::run(notifier, async move { notifier_shutdown.requested().await }).await });
+    let (api_stop, api_shutdown) = Shutdown::by_hand();
+    let serving_options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
+    let mut serving = tokio::spawn(api::serve(engine, listener, serving_options, async move {
+        api_shutdown.requested().await;
+    }));
+    let demo = demo_worker(&config, &url)?;
+    let worker_shutdown = shutdown.clone();
+    let working = tokio::spawn(async move {
+        match demo {
+            Some(worker) => worker.run(Demo, async move { worker_shutdown.requested().await }).await,
+            None => Ok(()),
+        }
+    });
+    announce(&config, &url, &data)?;
+
+    // A part that ends by itself has failed, and the others are of no use without it.
+    let early = tokio::select! {
+        () = shutdown.requested() => None,
+        served = &mut serving => Some(served.map_err(Failure::from)),
+        notified = &mut notifying => Some(notified.map_err(Failure::from).and_then(|notified| Ok(notified?))),
+    };
+    // The worker first: what it finishes still has to arrive.
+    if early.is_none() {
+        working.await??;
+        api_stop.now();
+        serving.await?;
+        notifier_stop.now();
+        notifying.await??;
+    }
+    sweeps.abort();
+    parts.store.close().await;
+    early.unwrap_or(Ok(()))
+}
+
+/// The database's URL, and where that is in words.
+fn place(config: &Config, options: Options) -> Result<(String, String), Failure> {
+    if options.memory {
+        return Ok(("sqlite::memory:".into(), "in memory: nothing survives this process".into()));
+    }
+    let folder = &config.data;
+    std::fs::create_dir_all(folder).map_err(|error| format!("creating `{}`: {error}", folder.display()))?;
+    let folder = folder.canonicalize().map_err(|error| format!("finding `{}`: {error}", folder.display()))?;
+    Ok((format!("sqlite://{}/taskyard.db", folder.display()), folder.display().to_string()))
+}
+
+/// The demo agent's worker. An operator's own agents are left to the operator's own workers.
+fn demo_worker(config: &Config, url: &str) -> Result<Option<worker::Worker>, Failure> {
+    let agents = &config.worker.agents;
+    let missing = agents.iter().any(|agent| !config.settings.agents.contains_key(agent));
+    if missing && *config.source("worker.agents") == Source::Default {
+        tracing::info!("no agent is called `demo`, so the demo agent does not run");
+        return Ok(None);
+    }
+    work::demo(url.to_owned(), agents.clone(), config.worker.concurrency).map(Some)
+}
+
+/// Say where it is, where the data lies, and what to try: lines that work when pasted.
+fn announce(config: &Config, url: &str, data: &str) -> Result<(), Failure> {
+    let agent = &config.settings.default_agent;
+    let mut out = std::io::stdout().lock();
+    let text = format!(
+        "\nTaskyard serves at {url} (this machine only, no credentials asked)\n\
+         data    {data}\n\
+         agent   {agent}\n\n\
+         Try it:\n\n  \
+         curl -s {url}/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+         -d '{{\"message\":{{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"hello\"}}]}}}}'\n\n\
+         Ctrl-C stops it.\n"
+    );
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // Whoever closed stdout does not want to read it.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
 }

@@ -7,6 +7,7 @@ pub mod dev;
 pub mod failure;
 pub mod migrate;
 pub mod openapi;
+mod parts;
 pub mod serve;
 pub mod shutdown;
 pub mod telemetry;

@@ -1,21 +1,68 @@
 //! The replicated processes: `taskyard api` and `taskyard notifier`, on Postgres and, as long as it is there, Redis.
 
+use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown};
+use engine::{Bus, Interests};
 
 /// Serves clients and workers until it is told to stop.
 ///
 /// # Errors
-/// No database is configured or reachable, or the port is taken.
-pub async fn api(config: Config, _shutdown: Shutdown) -> Result<(), Failure> {
-    config.database_url("api")?;
-    Err("`taskyard api` is not wired yet".into())
+/// No database is configured or reachable, its tables are not those of this release, or the port is taken.
+pub async fn api(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
+    let store = connect(config.database_url("api")?, config.database_connections).await?;
+    let parts = Parts::of(&config, store).await?;
+    tell_about_secrets(&config);
+    let engine = parts.engine(&config, bus(&config, Interests { tasks: true, deliveries: false })?);
+    let listener = listen(&config).await?;
+    tracing::info!(address = %listener.local_addr()?, "serving");
+    let options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
+    let sweeps = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run(std::future::pending()).await }
+    });
+    api::serve(engine, listener, options, async move { shutdown.requested().await }).await;
+    sweeps.abort();
+    parts.store.close().await;
+    Ok(())
 }
 
 /// Delivers push notifications until it is told to stop.
 ///
 /// # Errors
-/// No database is configured or reachable.
-pub async fn notifier(config: Config, _shutdown: Shutdown) -> Result<(), Failure> {
-    config.database_url("notifier")?;
-    Err("`taskyard notifier` is not wired yet".into())
+/// No database is configured or reachable, or its tables are not those of this release.
+pub async fn notifier(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
+    let store = connect(config.database_url("notifier")?, config.database_connections).await?;
+    let parts = Parts::of(&config, store).await?;
+    tell_about_secrets(&config);
+    let bus = bus(&config, Interests { tasks: false, deliveries: true })?;
+    let keeping_time = tokio::spawn(engine::keep_time(parts.store.clone(), parts.clock.clone()));
+    tracing::info!(slots = config.notifier.slots, "notifying");
+    let notified = notifier::run(parts.notifier(&config, bus), async move { shutdown.requested().await }).await;
+    keeping_time.abort();
+    parts.store.close().await;
+    Ok(notified?)
+}
+
+fn bus(config: &Config, interests: Interests) -> Result<Bus, Failure> {
+    match config.redis_url() {
+        Some(url) => Ok(Bus::redis(url, interests).map_err(|error| format!("reading `redis.url`: {error}"))?),
+        None => {
+            tracing::warn!("`redis.url` is not set: other processes' work is found by sweeps only, up to 2 s late");
+            Ok(Bus::in_process())
+        }
+    }
+}
+
+pub(crate) async fn listen(config: &Config) -> Result<tokio::net::TcpListener, Failure> {
+    let address = config.listen;
+    tokio::net::TcpListener::bind(address).await.map_err(|error| format!("listening on {address}: {error}").into())
+}
+
+fn tell_about_secrets(config: &Config) {
+    if config.secrets_key.is_none() {
+        tracing::warn!(
+            "`secrets.key` is not set: webhook secrets are sealed with a key kept in the same database; \
+             set TASKYARD_SECRETS_KEY to 32 random bytes in base64 to keep it elsewhere"
+        );
+    }
 }
