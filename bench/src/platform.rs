@@ -1,0 +1,174 @@
+//! The platform as a client sees it: HTTP+JSON (A2A §11), as cheap as it can be asked. Bodies and headers are made once, and
+//! of an answer no more is read than whether it is the right one.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Request, Url};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
+
+/// Asks the platform, its replicas in turn.
+pub(crate) struct Platform {
+    http: reqwest::Client,
+    bases: Vec<String>,
+    sends: Vec<Url>,
+    next: Cell<usize>,
+    headers: HeaderMap,
+}
+
+/// The body of a send, but for the message's id.
+#[derive(Debug, Clone)]
+pub(crate) struct Template {
+    before: String,
+    after: String,
+}
+
+/// A page of ListTasks, as much of it as is needed to go on.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Page {
+    #[serde(default)]
+    pub(crate) next_page_token: String,
+    #[serde(default)]
+    pub(crate) total_size: i64,
+}
+
+impl Template {
+    /// A message with that text, and with a webhook if there is one.
+    pub(crate) fn new(text: &str, webhook: Option<&str>) -> Template {
+        const MARK: &str = "\u{1}";
+        let mut body = json!({"message": {"messageId": MARK, "role": "ROLE_USER", "parts": [{"text": text}]}});
+        if let Some(url) = webhook {
+            body["configuration"] = json!({"taskPushNotificationConfig": {"url": url}});
+        }
+        let body = body.to_string();
+        // A control character is printed as an escape, and one in the text would be after it: `messageId` sorts first.
+        let mark = Value::from(MARK).to_string();
+        let (before, after) = body.split_once(&mark).unwrap_or((&body, ""));
+        Template { before: format!("{before}\""), after: format!("\"{after}") }
+    }
+
+    fn body(&self) -> String {
+        let mut buffer = Uuid::encode_buffer();
+        let id: &str = Uuid::now_v7().simple().encode_lower(&mut buffer);
+        [&self.before, id, &self.after].concat()
+    }
+}
+
+impl Platform {
+    pub(crate) fn new(bases: &[Url], timeout: Duration) -> Result<Platform, String> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .http1_only()
+            .tcp_nodelay(true)
+            .pool_max_idle_per_host(usize::MAX)
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(timeout)
+            .build()
+            .map_err(|error| format!("making a client: {}", chain(&error)))?;
+        let bases: Vec<String> = bases.iter().map(|url| url.as_str().trim_end_matches('/').to_owned()).collect();
+        let sends = bases.iter().map(|base| url(&format!("{base}/message:send"))).collect::<Result<_, _>>()?;
+        let mut headers = HeaderMap::new();
+        headers.insert("a2a-version", HeaderValue::from_static("1.0"));
+        headers.insert(ACCEPT, MEDIA_TYPE);
+        Ok(Platform { http, bases, sends, next: Cell::new(0), headers })
+    }
+
+    /// Sends a message and waits until its task is complete.
+    pub(crate) async fn send(&self, template: &Template) -> Result<Vec<u8>, String> {
+        const COMPLETE: &[u8] = b"\"TASK_STATE_COMPLETED\"";
+        let mut request = Request::new(Method::POST, self.sends[self.turn()].clone());
+        request.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
+        *request.body_mut() = Some(template.body().into());
+        let body = self.ask(request).await?;
+        if !body.windows(COMPLETE.len()).any(|window| window == COMPLETE) {
+            return Err(format!("the task did not complete: {}", beginning(&body)));
+        }
+        Ok(body)
+    }
+
+    /// Sends a message and tells the id of its task.
+    pub(crate) async fn make_task(&self, template: &Template) -> Result<String, String> {
+        let body: Value = parse(&self.send(template).await?)?;
+        let id = body["task"]["id"].as_str();
+        id.map(str::to_owned).ok_or_else(|| format!("no task in the answer to a send: {body}"))
+    }
+
+    /// Reads something; `path` begins with a slash.
+    pub(crate) async fn get(&self, path: &str) -> Result<Vec<u8>, String> {
+        let target = url(&format!("{}{path}", self.bases[self.turn()]))?;
+        self.ask(Request::new(Method::GET, target)).await
+    }
+
+    /// Reads one page of the tasks.
+    pub(crate) async fn page(&self, path: &str) -> Result<Page, String> {
+        parse(&self.get(path).await?)
+    }
+
+    async fn ask(&self, mut request: Request) -> Result<Vec<u8>, String> {
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(name, value.clone());
+        }
+        let answer = self.http.execute(request).await.map_err(|error| chain(&error.without_url()))?;
+        let status = answer.status();
+        let body = answer.bytes().await.map_err(|error| chain(&error.without_url()))?;
+        if !status.is_success() {
+            return Err(format!("HTTP {}: {}", status.as_u16(), beginning(&body)));
+        }
+        Ok(body.into())
+    }
+
+    fn turn(&self) -> usize {
+        let turn = self.next.get();
+        self.next.set((turn + 1) % self.bases.len());
+        turn
+    }
+}
+
+fn url(text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| format!("the URL `{text}`: {error}"))
+}
+
+fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| format!("reading an answer: {error}: {}", beginning(body)))
+}
+
+/// As much of a body as one can read in a table of errors.
+fn beginning(body: &[u8]) -> String {
+    const LENGTH: usize = 160;
+    String::from_utf8_lossy(&body[..body.len().min(LENGTH)]).into_owned()
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_makes_a_new_message_each_time() {
+        let template = Template::new("say \"\u{1}\"", Some("http://127.0.0.1:1/hook"));
+        let bodies: Vec<Value> = (0..2).map(|_| parse(template.body().as_bytes()).unwrap()).collect();
+        assert_ne!(bodies[0]["message"]["messageId"], bodies[1]["message"]["messageId"]);
+        assert_eq!(bodies[0]["message"]["messageId"].as_str().map(str::len), Some(32));
+        assert_eq!(bodies[0]["message"]["parts"][0]["text"], "say \"\u{1}\"");
+        assert_eq!(bodies[0]["configuration"]["taskPushNotificationConfig"]["url"], "http://127.0.0.1:1/hook");
+    }
+
+    #[test]
+    fn replicas_take_turns() {
+        let bases = ["http://a:1/", "http://b:2/x/"].map(|text| Url::parse(text).unwrap());
+        let platform = Platform::new(&bases, Duration::from_secs(1)).unwrap();
+        assert_eq!([platform.turn(), platform.turn(), platform.turn()], [0, 1, 0]);
+        assert_eq!(platform.sends[1].as_str(), "http://b:2/x/message:send");
+    }
+}
