@@ -23,12 +23,7 @@ use crate::app::App;
 const HEAD: Duration = Duration::from_secs(30);
 
 /// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    app: App,
-    shutdown: impl Future<Output = ()>,
-    grace: Duration,
-) {
+pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>, grace: Duration) {
     let (ending, ended) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -57,12 +52,7 @@ pub(crate) async fn serve(
 }
 
 /// One connection. When it ends, for whatever reason, so do the handlers of its requests.
-async fn one(
-    socket: TcpStream,
-    remote: Addr,
-    app: App,
-    mut ended: watch::Receiver<bool>,
-) {
+async fn one(socket: TcpStream, remote: Addr, app: App, mut ended: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "setting nodelay");

@@ -1,0 +1,85 @@
+//! The endpoint that is all of it: one look at the path decides which surface answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::Engine;
+use poem::http::Method;
+use poem::{Endpoint, Request, Response, Result};
+
+use crate::log::{Served, Watch};
+use crate::route::{Base, is_rpc};
+use crate::{Options, health, jsonrpc, rest, verbs, worker};
+
+/// Every surface over `engine`, for a server or for poem's test client.
+pub fn app(engine: Engine, options: Options) -> impl Endpoint<Output = Response> + Clone + 'static {
+    App::new(engine, options)
+}
+
+/// Everything the surfaces share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Shared>);
+
+/// What every request may need.
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) options: Options,
+    pub(crate) rest: verbs::Table,
+    pub(crate) worker: verbs::Table,
+    draining: AtomicBool,
+}
+
+impl App {
+    pub(crate) fn new(engine: Engine, options: Options) -> App {
+        App(Arc::new(Shared {
+            engine,
+            options,
+            rest: rest::table(),
+            worker: worker::table(),
+            draining: AtomicBool::new(false),
+        }))
+    }
+
+    /// Readiness goes off, so that no more requests are sent here.
+    pub(crate) fn drain(&self) {
+        self.0.draining.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// Whether shutdown has begun.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+}
+
+impl Endpoint for App {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> Result<Response> {
+        let watch = Watch::begin(&request);
+        let served = answer(&self.0, request).await;
+        Ok(watch.end(served))
+    }
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request) -> Served {
+    let path = request.uri().path().to_owned();
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+    match path.as_str() {
+        "/" if looks => return Served::of("Index", health::index()),
+        "/healthz" if looks => return Served::of("Healthz", health::alive()),
+        "/readyz" if looks => return Served::of("Readyz", health::ready(shared).await),
+        _ => {}
+    }
+    if let Some(rest) = path.strip_prefix(worker::PREFIX)
+        && (rest.is_empty() || rest.starts_with('/'))
+    {
+        return worker::answer(shared, request, rest).await;
+    }
+    let base = Base::of(&path);
+    if is_rpc(base.rest) {
+        return jsonrpc::answer(shared, request, &base).await;
+    }
+    rest::answer(shared, request, &base).await
+}

@@ -1,0 +1,117 @@
+//! What a handler is given besides its body: the engine, who asks, and the values in the path.
+
+use engine::{Caller, Engine, Worker};
+use poem::http::HeaderMap;
+use poem::{FromRequest, Request, RequestBody};
+use poem_openapi::registry::{MetaParamIn, MetaSchemaRef};
+use poem_openapi::types::Type as _;
+use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
+use wire::Error;
+
+use crate::failure::Failure;
+use crate::route;
+
+/// A routed request.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) engine: Engine,
+    /// Whom the path talks to; on the worker surface nobody is asked.
+    pub(crate) caller: Option<Caller>,
+    pub(crate) worker: Worker,
+    pub(crate) body_bytes: usize,
+    /// The decoded values of the path's parameters, in its order.
+    pub(crate) params: Vec<String>,
+}
+
+impl Call {
+    /// The caller, given the tenant that body or query name.
+    ///
+    /// # Errors
+    /// `InvalidParams` when it is not the path's.
+    pub(crate) fn caller(&self, tenant: &str) -> Result<Caller, Error> {
+        match &self.caller {
+            Some(caller) => route::with_tenant(caller, tenant),
+            None => Err(Error::internal("an A2A operation was routed without a caller")),
+        }
+    }
+}
+
+impl<'a> FromRequest<'a> for &'a Call {
+    async fn from_request(request: &'a Request, _body: &mut RequestBody) -> poem::Result<Self> {
+        request.data::<Call>().ok_or_else(|| Failure(Error::internal("a request was routed without its call")).into())
+    }
+}
+
+/// A value in the path, decoded. Named so that poem-openapi numbers it: `param0`, `param1`.
+pub(crate) struct Path(pub(crate) String);
+
+impl<'a> ApiExtractor<'a> for Path {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
+    const PARAM_IS_REQUIRED: bool = true;
+    type ParamType = String;
+    type ParamRawType = String;
+
+    fn param_in() -> Option<MetaParamIn> {
+        Some(MetaParamIn::Path)
+    }
+
+    fn param_schema_ref() -> Option<MetaSchemaRef> {
+        Some(String::schema_ref())
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        _body: &mut RequestBody,
+        options: ExtractParamOptions<String>,
+    ) -> poem::Result<Self> {
+        let index = options.name.strip_prefix("param").and_then(|digits| digits.parse::<usize>().ok());
+        let value = index.and_then(|index| request.data::<Call>()?.params.get(index).cloned());
+        value.map(Path).ok_or_else(|| Failure(Error::internal("a path without its parameter")).into())
+    }
+}
+
+/// The header that makes a send idempotent (design §7).
+pub(crate) const KEY_HEADER: &str = "Idempotency-Key";
+
+/// The request's `Idempotency-Key`.
+pub(crate) struct Key(pub(crate) Option<String>);
+
+impl Key {
+    /// # Errors
+    /// `InvalidParams` when it is no text.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<String>, Error> {
+        header_text(headers, KEY_HEADER)
+    }
+}
+
+impl<'a> ApiExtractor<'a> for Key {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
+    type ParamType = String;
+    type ParamRawType = String;
+
+    fn param_in() -> Option<MetaParamIn> {
+        Some(MetaParamIn::Header)
+    }
+
+    fn param_schema_ref() -> Option<MetaSchemaRef> {
+        Some(String::schema_ref())
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        _body: &mut RequestBody,
+        _options: ExtractParamOptions<String>,
+    ) -> poem::Result<Self> {
+        Ok(Key(Key::of(request.headers()).map_err(Failure)?))
+    }
+}
+
+/// A header as text.
+///
+/// # Errors
+/// `InvalidParams` naming the header when it is not ASCII.
+pub(crate) fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<String>, Error> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let text = value.to_str().map_err(|_| Error::invalid(name, "must be printable ASCII"))?;
+    Ok(Some(text.to_owned()))
+}

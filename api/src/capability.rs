@@ -1,0 +1,40 @@
+//! What an agent can be asked (§3.3.4): the one place that compares an operation with the agent's capabilities.
+
+use engine::Agent;
+use wire::{AgentCapabilities, Error};
+
+/// What the agent declares. Streams and extended cards are not served yet, so no agent declares them.
+fn of(agent: &Agent) -> AgentCapabilities {
+    AgentCapabilities {
+        streaming: Some(false),
+        push_notifications: Some(agent.push_notifications),
+        extended_agent_card: Some(false),
+        ..AgentCapabilities::default()
+    }
+}
+
+/// Refuse an operation that the agent does not declare. What an inline push config asks for is the engine's to check.
+///
+/// # Errors
+/// `UnsupportedOperation`, or `PushNotificationNotSupported` for the four operations on push configs.
+pub(crate) fn check(agent: &Agent, operation: &str) -> Result<(), Error> {
+    let declared = of(agent);
+    let refuse = |capability: &str| {
+        let message =
+            format!("agent `{}` does not support {operation}: its card does not declare {capability}", agent.name);
+        Err(Error::unsupported_operation(message).with("capability", capability))
+    };
+    match operation {
+        "SendStreamingMessage" | "SubscribeToTask" if declared.streaming != Some(true) => refuse("streaming"),
+        "GetExtendedAgentCard" if declared.extended_agent_card != Some(true) => refuse("extendedAgentCard"),
+        "CreateTaskPushNotificationConfig"
+        | "GetTaskPushNotificationConfig"
+        | "ListTaskPushNotificationConfigs"
+        | "DeleteTaskPushNotificationConfig"
+            if declared.push_notifications != Some(true) =>
+        {
+            Err(Error::push_notification_not_supported())
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,195 @@
+//! JSON-RPC 2.0 (§9): one endpoint, methods named as in the proto, parameters the proto's request messages.
+//!
+//! Protocol and A2A errors are answered with HTTP 200, as every SDK expects; only what a client should repeat (503) and what never
+//! reached the endpoint (404, 405) have statuses of their own. Errors found before the body is looked at carry the request's id all
+//! the same when the body shows one.
+
+use std::sync::Arc;
+
+use engine::Caller;
+use poem::Response;
+use poem::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wire::{Error, Kind, Tenant};
+
+use crate::answer::JSON;
+use crate::app::Shared;
+use crate::call::Key;
+use crate::log::{self, Served};
+use crate::rest::Page;
+use crate::route::{Base, with_tenant};
+use crate::{body, capability, failure, version};
+
+mod envelope;
+use envelope::{Envelope, Params};
+
+/// Every method, in the order of the proto's service.
+const METHODS: &[&str] = &[
+    "SendMessage",
+    "SendStreamingMessage",
+    "GetTask",
+    "ListTasks",
+    "CancelTask",
+    "SubscribeToTask",
+    "CreateTaskPushNotificationConfig",
+    "GetTaskPushNotificationConfig",
+    "ListTaskPushNotificationConfigs",
+    "GetExtendedAgentCard",
+    "DeleteTaskPushNotificationConfig",
+];
+
+/// Answer a request of JSON-RPC.
+pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, base: &Base<'_>) -> Served {
+    if request.method() != Method::POST {
+        return Served::of("-", not_allowed(&request));
+    }
+    let sent = request.take_body();
+    let bytes = body::read(sent, request.headers(), shared.options.body_bytes).await;
+    let envelope = bytes.as_deref().map(Envelope::read);
+    let id = envelope.as_ref().ok().and_then(|envelope| envelope.id).unwrap_or("null").to_owned();
+    let caller = match base.caller(shared, None) {
+        Ok(caller) => caller,
+        Err(error) => {
+            let status = if error.kind == Kind::MethodNotFound { StatusCode::NOT_FOUND } else { StatusCode::OK };
+            return Served::of("-", refusal(&id, &error, status));
+        }
+    };
+    let tenant = caller.tenant.clone();
+    let checked = version::check(request.headers(), request.uri().query())
+        .and_then(|()| body::check_type(request.headers()))
+        .and_then(|()| match envelope {
+            Ok(envelope) => envelope.call,
+            Err(_) => Err(bytes.as_ref().err().map(again).unwrap_or_else(|| Error::invalid_request("no body"))),
+        })
+        .and_then(|call| Ok((method(&call.method)?, call.params)));
+    let (method, params) = match checked {
+        Ok(checked) => checked,
+        Err(error) => return served("-", tenant, &id, Err(error)),
+    };
+    let called = async {
+        capability::check(&caller.agent, method)?;
+        let exchange = Exchange { shared, caller: &caller, headers: request.headers(), params, id: &id };
+        exchange.run(method).await
+    };
+    served(method, tenant, &id, called.await)
+}
+
+fn served(operation: &'static str, tenant: Tenant, id: &str, outcome: Result<Vec<u8>, Error>) -> Served {
+    let response = match outcome {
+        Ok(body) => Response::builder().content_type(JSON).body(body),
+        Err(error) => {
+            let status = if error.kind == Kind::Unavailable { failure::status(error.kind) } else { StatusCode::OK };
+            refusal(id, &error, status)
+        }
+    };
+    Served::of(operation, response).for_tenant(tenant)
+}
+
+/// The method of that name.
+fn method(name: &str) -> Result<&'static str, Error> {
+    METHODS.iter().find(|known| **known == name).copied().ok_or_else(|| {
+        let methods = METHODS.join(", ");
+        Error::method_not_found(name).doing(format!("there is no method `{name}`; there are: {methods}"))
+    })
+}
+
+/// A failure to read the body, which is reported from a borrow.
+fn again(error: &Error) -> Error {
+    let mut again = Error::new(error.kind, error.message.clone());
+    again.metadata.clone_from(&error.metadata);
+    again
+}
+
+/// One call of one method.
+struct Exchange<'a> {
+    shared: &'a Shared,
+    caller: &'a Caller,
+    headers: &'a HeaderMap,
+    params: Params<'a>,
+    id: &'a str,
+}
+
+impl Exchange<'_> {
+    async fn run(&self, method: &str) -> Result<Vec<u8>, Error> {
+        let engine = &self.shared.engine;
+        match method {
+            "SendMessage" => {
+                let request: wire::SendMessageRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                let key = Key::of(self.headers)?;
+                self.result(&engine.send_message(&caller, key, request).await?)
+            }
+            "GetTask" => {
+                let request: wire::GetTaskRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&engine.get_task(&caller, request).await?)
+            }
+            "ListTasks" => {
+                let request: wire::ListTasksRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&Page(&engine.list_tasks(&caller, request).await?))
+            }
+            "CancelTask" => {
+                let request: wire::CancelTaskRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&engine.cancel_task(&caller, request).await?)
+            }
+            "CreateTaskPushNotificationConfig" => {
+                let request: wire::TaskPushNotificationConfig = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&engine.create_push_config(&caller, request).await?)
+            }
+            "GetTaskPushNotificationConfig" => {
+                let request: wire::GetTaskPushNotificationConfigRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&engine.get_push_config(&caller, request).await?)
+            }
+            "ListTaskPushNotificationConfigs" => {
+                let request: wire::ListTaskPushNotificationConfigsRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&engine.list_push_configs(&caller, request).await?)
+            }
+            "DeleteTaskPushNotificationConfig" => {
+                let request: wire::DeleteTaskPushNotificationConfigRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                engine.delete_push_config(&caller, request).await?;
+                self.result(&serde_json::Map::new())
+            }
+            other => Err(Error::internal(format!("no handler for the method {other}"))),
+        }
+    }
+
+    fn params<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        wire::parse(self.params.text()?.as_bytes())
+    }
+
+    fn result(&self, value: &impl Serialize) -> Result<Vec<u8>, Error> {
+        let mut body = Vec::with_capacity(512);
+        body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+        body.extend_from_slice(self.id.as_bytes());
+        body.extend_from_slice(br#","result":"#);
+        serde_json::to_writer(&mut body, value).map_err(Error::internal)?;
+        body.push(b'}');
+        Ok(body)
+    }
+}
+
+/// An error response; `id` as it stood in the request.
+fn refusal(id: &str, error: &Error, status: StatusCode) -> Response {
+    log::failure(error);
+    let object = serde_json::json!({
+        "code": error.kind.jsonrpc(),
+        "message": error.public_message(),
+        "data": error.details(),
+    });
+    let builder = Response::builder().status(status).content_type(JSON);
+    failure::retry(builder, error.kind).body(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{object}}}"#))
+}
+
+fn not_allowed(request: &poem::Request) -> Response {
+    let error = Error::method_not_allowed(request.method().as_str(), request.uri().path());
+    let mut response = refusal("null", &error, failure::status(error.kind));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
+}

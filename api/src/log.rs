@@ -1,0 +1,69 @@
+//! One line a request, written where it leaves. Faults of ours are told here with their causes, and nowhere else.
+
+use std::error::Error as _;
+use std::time::Instant;
+
+use poem::http::Method;
+use poem::{Request, Response};
+use wire::{Error, Kind, Tenant};
+
+/// An answer, and what the log says of it.
+pub(crate) struct Served {
+    pub(crate) response: Response,
+    operation: &'static str,
+    tenant: Tenant,
+}
+
+impl Served {
+    pub(crate) fn of(operation: &'static str, response: Response) -> Served {
+        Served { response, operation, tenant: Tenant::none() }
+    }
+
+    pub(crate) fn for_tenant(self, tenant: Tenant) -> Served {
+        Served { tenant, ..self }
+    }
+}
+
+/// A request under way.
+pub(crate) struct Watch {
+    method: Method,
+    began: Instant,
+}
+
+impl Watch {
+    pub(crate) fn begin(request: &Request) -> Watch {
+        Watch { method: request.method().clone(), began: Instant::now() }
+    }
+
+    pub(crate) fn end(self, served: Served) -> Response {
+        let Served { response, operation, tenant } = served;
+        tracing::info!(
+            target: "taskyard::request",
+            method = %self.method,
+            operation,
+            status = response.status().as_u16(),
+            duration_ms = self.began.elapsed().as_secs_f64() * 1_000.0,
+            tenant = tenant.as_str(),
+            "request"
+        );
+        response
+    }
+}
+
+/// Tell of a failure what only the operator may read.
+pub(crate) fn failure(error: &Error) {
+    if error.kind != Kind::Internal && error.kind != Kind::Unavailable {
+        return;
+    }
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    let causes = causes.join(": ");
+    match error.kind {
+        Kind::Internal => tracing::error!(error = %error.message, causes, "a request failed by a fault of ours"),
+        _ => tracing::warn!(error = %error.message, causes, "a request could not be served now"),
+    }
+}

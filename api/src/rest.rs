@@ -1,0 +1,262 @@
+//! HTTP+JSON (§11), on the paths of the protocol's own table, each with and without `/{tenant}`.
+
+use std::sync::Arc;
+
+use engine::operation::ListedTasks;
+use poem::http::{HeaderValue, Method, header};
+use poem::{Endpoint, Request, Response};
+use poem_openapi::OpenApi;
+use wire::{
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetTaskPushNotificationConfigRequest,
+    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, ListTasksRequest,
+    ListTasksResponse, SendMessageRequest, SendMessageResponse, Task, TaskPushNotificationConfig,
+};
+
+use crate::answer::{Empty, Media, Reply, answer as reply, nothing};
+use crate::app::Shared;
+use crate::body::{Body, MaybeBody};
+use crate::call::{Call, Key, Path};
+use crate::failure::{self, Failure};
+use crate::log::Served;
+use crate::query::Query;
+use crate::route::{self, Base};
+use crate::verbs::{Found, Table};
+use crate::{capability, version};
+
+mod page;
+pub(crate) use page::Page;
+
+/// The operations, as the document has them.
+pub(crate) struct Rest;
+
+#[OpenApi]
+impl Rest {
+    /// Send a message to the agent: a new task, or one message more for a task that is not finished.
+    ///
+    /// Answers when the task is finished or waits for the client, or at once with `configuration.returnImmediately`.
+    #[oai(path = "/message/@send", method = "post", operation_id = "SendMessage")]
+    async fn send_message(
+        &self,
+        call: &Call,
+        /// Makes the send idempotent for 24 hours: the same key and body find the same task again.
+        #[oai(name = "Idempotency-Key")]
+        key: Key,
+        body: Body<SendMessageRequest>,
+    ) -> Reply<SendMessageResponse> {
+        let caller = call.caller(&body.0.tenant)?;
+        reply(&call.engine.send_message(&caller, key.0, body.0).await?)
+    }
+
+    /// Read a task: its state, its artifacts and its newest messages.
+    #[oai(path = "/tasks/:id", method = "get", operation_id = "GetTask")]
+    async fn get_task(
+        &self,
+        call: &Call,
+        /** The task. */
+        id: Path,
+        query: Query<GetTaskRequest>,
+    ) -> Reply<Task> {
+        let request = GetTaskRequest { id: id.0, ..query.0 };
+        let caller = call.caller(&request.tenant)?;
+        reply(&call.engine.get_task(&caller, request).await?)
+    }
+
+    /// List tasks, newest status first.
+    #[oai(path = "/tasks", method = "get", operation_id = "ListTasks")]
+    async fn list_tasks(&self, call: &Call, query: Query<ListTasksRequest>) -> Reply<ListTasksResponse> {
+        let caller = call.caller(&query.0.tenant)?;
+        let listed: ListedTasks = call.engine.list_tasks(&caller, query.0).await?;
+        reply(&Page(&listed))
+    }
+
+    /// Cancel a task that is not finished.
+    #[oai(path = "/tasks/:id/@cancel", method = "post", operation_id = "CancelTask")]
+    async fn cancel_task(
+        &self,
+        call: &Call,
+        /** The task. */
+        id: Path,
+        body: MaybeBody<CancelTaskRequest>,
+    ) -> Reply<Task> {
+        let request = CancelTaskRequest { id: one("id", id.0, &body.0.id)?, ..body.0 };
+        let caller = call.caller(&request.tenant)?;
+        reply(&call.engine.cancel_task(&caller, request).await?)
+    }
+
+    /// Register a webhook on a task, or replace the one of the same id.
+    ///
+    /// Only this answer carries `token` and `authentication.credentials`.
+    #[oai(
+        path = "/tasks/:task_id/pushNotificationConfigs",
+        method = "post",
+        operation_id = "CreateTaskPushNotificationConfig"
+    )]
+    async fn create_push_config(
+        &self,
+        call: &Call,
+        /** The task. */
+        task_id: Path,
+        body: Body<TaskPushNotificationConfig>,
+    ) -> Reply<TaskPushNotificationConfig> {
+        let request = TaskPushNotificationConfig { task_id: one("taskId", task_id.0, &body.0.task_id)?, ..body.0 };
+        let caller = call.caller(&request.tenant)?;
+        reply(&call.engine.create_push_config(&caller, request).await?)
+    }
+
+    /// List the webhooks of a task, without their secrets.
+    #[oai(
+        path = "/tasks/:task_id/pushNotificationConfigs",
+        method = "get",
+        operation_id = "ListTaskPushNotificationConfigs"
+    )]
+    async fn list_push_configs(
+        &self,
+        call: &Call,
+        /** The task. */
+        task_id: Path,
+        query: Query<ListTaskPushNotificationConfigsRequest>,
+    ) -> Reply<ListTaskPushNotificationConfigsResponse> {
+        let request = ListTaskPushNotificationConfigsRequest { task_id: task_id.0, ..query.0 };
+        let caller = call.caller(&request.tenant)?;
+        reply(&call.engine.list_push_configs(&caller, request).await?)
+    }
+
+    /// Read a webhook of a task, without its secrets.
+    #[oai(
+        path = "/tasks/:task_id/pushNotificationConfigs/:id",
+        method = "get",
+        operation_id = "GetTaskPushNotificationConfig"
+    )]
+    async fn get_push_config(
+        &self,
+        call: &Call,
+        /** The task. */
+        task_id: Path,
+        /** The config. */
+        id: Path,
+        query: Query<GetTaskPushNotificationConfigRequest>,
+    ) -> Reply<TaskPushNotificationConfig> {
+        let request = GetTaskPushNotificationConfigRequest { task_id: task_id.0, id: id.0, ..query.0 };
+        let caller = call.caller(&request.tenant)?;
+        reply(&call.engine.get_push_config(&caller, request).await?)
+    }
+
+    /// Remove a webhook from a task. Removing what is not there succeeds.
+    #[oai(
+        path = "/tasks/:task_id/pushNotificationConfigs/:id",
+        method = "delete",
+        operation_id = "DeleteTaskPushNotificationConfig"
+    )]
+    async fn delete_push_config(
+        &self,
+        call: &Call,
+        /** The task. */
+        task_id: Path,
+        /** The config. */
+        id: Path,
+        query: Query<DeleteTaskPushNotificationConfigRequest>,
+    ) -> Result<Empty, Failure> {
+        let request = DeleteTaskPushNotificationConfigRequest { task_id: task_id.0, id: id.0, ..query.0 };
+        let caller = call.caller(&request.tenant)?;
+        call.engine.delete_push_config(&caller, request).await?;
+        nothing()
+    }
+}
+
+/// The paths of operations that no agent declares yet. Subscribing is GET in the proto and POST in the prose (AMB-01).
+const UNDECLARED: &[(&str, Method, &str)] = &[
+    ("/message/@stream", Method::POST, "SendStreamingMessage"),
+    ("/tasks/:id/@subscribe", Method::GET, "SubscribeToTask"),
+    ("/tasks/:id/@subscribe", Method::POST, "SubscribeToTask"),
+    ("/extendedAgentCard", Method::GET, "GetExtendedAgentCard"),
+];
+
+/// The paths and what they lead to.
+pub(crate) fn table() -> Table {
+    Table::of(Rest, UNDECLARED)
+}
+
+/// The value of a path, which the body may repeat but not contradict (AMB-11).
+fn one(field: &str, path: String, body: &str) -> Result<String, Error> {
+    if body.is_empty() || body == path {
+        return Ok(path);
+    }
+    Err(Error::invalid(field, format!("is `{body}`, but the path says `{path}`")))
+}
+
+/// Answer a request of HTTP+JSON.
+pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'_>) -> Served {
+    let media = Media::of(request.headers());
+    let (prefix, path) = split_tenant(&shared.rest, base.rest);
+    let (operation, values) = match shared.rest.find(request.method(), path) {
+        Found::Operation(operation, values) => (operation, values),
+        Found::OtherMethods(allow) => return Served::of("-", not_allowed(&request, &allow, media)),
+        Found::Nothing => {
+            let error = Error::method_not_found(request.uri().path());
+            return Served::of("-", failure::response(&error, media));
+        }
+    };
+    let caller = match base.caller(shared, prefix) {
+        Ok(caller) => caller,
+        Err(error) => return Served::of(operation.id, failure::response(&error, media)),
+    };
+    let tenant = caller.tenant.clone();
+    let checked = version::check(request.headers(), request.uri().query())
+        .and_then(|()| capability::check(&caller.agent, operation.id))
+        .and_then(|()| values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect());
+    let response = match (checked, &operation.endpoint) {
+        (Ok(params), Some(endpoint)) => {
+            let call = Call {
+                engine: shared.engine.clone(),
+                caller: Some(caller),
+                worker: Default::default(),
+                body_bytes: shared.options.body_bytes,
+                params,
+            };
+            run(endpoint, request, call, media).await
+        }
+        (Ok(_), None) => failure::response(&Error::internal("an operation without a handler"), media),
+        (Err(error), _) => failure::response(&error, media),
+    };
+    Served::of(operation.id, response).for_tenant(tenant)
+}
+
+/// Run a handler. Whatever it or poem refuses leaves in our shape and in the media type asked for.
+pub(crate) async fn run(
+    endpoint: &impl Endpoint<Output = Response>,
+    mut request: Request,
+    call: Call,
+    media: Media,
+) -> Response {
+    request.extensions_mut().insert(call);
+    match endpoint.call(request).await {
+        Ok(mut response) => {
+            if media == Media::Json {
+                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(Media::Json.name()));
+            }
+            response
+        }
+        Err(error) => failure::response(&failure::of_poem(error), media),
+    }
+}
+
+/// The path exists, the method does not.
+pub(crate) fn not_allowed(request: &Request, allow: &str, media: Media) -> Response {
+    let error = Error::method_not_allowed(request.method().as_str(), request.uri().path());
+    let mut response = failure::response(&error, media);
+    if let Ok(allow) = HeaderValue::from_str(allow) {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
+}
+
+/// Take `/{tenant}` off a path that does not begin with a word of the protocol's.
+fn split_tenant<'p>(table: &Table, path: &'p str) -> (Option<&'p str>, &'p str) {
+    let Some(after) = path.strip_prefix('/') else { return (None, path) };
+    let Some(end) = after.find('/') else { return (None, path) };
+    let (first, rest) = after.split_at(end);
+    if first.is_empty() || table.begins_with(first) || wire::tenant::RESERVED.contains(&first) {
+        return (None, path);
+    }
+    (Some(first), rest)
+}

@@ -1,0 +1,184 @@
+//! Paths with verbs: `/message:send`, `/tasks/{id}:cancel`.
+//!
+//! poem-openapi and poem's router read every `:` as the beginning of a parameter. An API here declares a verb as its own last segment,
+//! marked with `@`: `/tasks/:id/@cancel`. This table reads the declarations off the API and matches paths against them; `document.rs`
+//! writes the outward form. Nothing else knows of the mark.
+
+use std::collections::HashMap;
+
+use poem::Response;
+use poem::endpoint::BoxEndpoint;
+use poem::http::Method;
+use poem_openapi::OpenApi;
+
+/// What a verb's segment begins with in a declaration.
+pub(crate) const MARK: &str = "/@";
+
+/// The longest path of any API, in segments.
+const DEEPEST: usize = 8;
+
+/// The paths of an API.
+pub(crate) struct Table {
+    paths: Vec<Declared>,
+}
+
+struct Declared {
+    segments: Vec<Segment>,
+    verb: Option<String>,
+    operations: Vec<Operation>,
+}
+
+enum Segment {
+    Literal(String),
+    Parameter,
+}
+
+/// What one method of one path does.
+pub(crate) struct Operation {
+    method: Method,
+    /// Its name in the document.
+    pub(crate) id: &'static str,
+    /// None: no agent declares it, so that the check of its capability refuses it.
+    pub(crate) endpoint: Option<BoxEndpoint<'static, Response>>,
+}
+
+/// What a path and a method lead to.
+pub(crate) enum Found<'t, 'p> {
+    /// An operation, and the values in the path as they stand there.
+    Operation(&'t Operation, Vec<&'p str>),
+    /// The path exists; these are its methods.
+    OtherMethods(String),
+    /// No such path.
+    Nothing,
+}
+
+impl Table {
+    /// The paths of `api`, and those of `undeclared`: operations that need a capability which no agent declares.
+    pub(crate) fn of<T: OpenApi>(api: T, undeclared: &[(&str, Method, &'static str)]) -> Table {
+        let mut ids: HashMap<(String, Method), &'static str> = HashMap::new();
+        for path in T::meta().into_iter().flat_map(|api| api.paths) {
+            for operation in path.operations {
+                ids.insert((shape(&path.path), operation.method), operation.operation_id.unwrap_or_default());
+            }
+        }
+        let mut routes = HashMap::new();
+        api.add_routes(&mut routes);
+        let mut paths: Vec<Declared> = Vec::new();
+        for (path, methods) in routes {
+            let operations = methods.into_iter().map(|(method, endpoint)| {
+                let id = ids.get(&(shape(&path), method.clone())).copied().unwrap_or_default();
+                Operation { method, id, endpoint: Some(endpoint) }
+            });
+            paths.push(Declared::new(&path, operations.collect()));
+        }
+        for (path, method, id) in undeclared {
+            let operation = Operation { method: method.clone(), id, endpoint: None };
+            match paths.iter_mut().find(|known| known.is_at(path)) {
+                Some(known) => known.operations.push(operation),
+                None => paths.push(Declared::new(path, vec![operation])),
+            }
+        }
+        // A verb is looked for before an id that looks like one; literals before parameters.
+        paths.sort_by_key(|path| (path.verb.is_none(), path.parameters()));
+        for path in &mut paths {
+            path.operations.sort_by_key(|operation| operation.method.to_string());
+        }
+        Table { paths }
+    }
+
+    /// Whether some path begins with this segment, verb left out.
+    pub(crate) fn begins_with(&self, segment: &str) -> bool {
+        let segment = segment.split(':').next().unwrap_or_default();
+        self.paths.iter().any(|path| matches!(path.segments.first(), Some(Segment::Literal(text)) if text == segment))
+    }
+
+    /// What `method` of `path` is.
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'_, 'p> {
+        let mut segments = [""; DEEPEST];
+        let mut count = 0;
+        for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
+            if count == DEEPEST {
+                return Found::Nothing;
+            }
+            segments[count] = segment;
+            count += 1;
+        }
+        let segments = &segments[..count];
+        let Some((declared, values)) =
+            self.paths.iter().find_map(|declared| Some((declared, declared.values(segments)?)))
+        else {
+            return Found::Nothing;
+        };
+        match declared.operations.iter().find(|operation| operation.method == *method) {
+            Some(operation) => Found::Operation(operation, values),
+            None => Found::OtherMethods(declared.methods()),
+        }
+    }
+}
+
+/// `/tasks/:param0` and `/tasks/{id}` are one path.
+fn shape(path: &str) -> String {
+    let shaped = path.split('/').map(|part| if is_parameter(part) { "{}" } else { part });
+    shaped.collect::<Vec<_>>().join("/")
+}
+
+fn is_parameter(part: &str) -> bool {
+    part.starts_with([':', '{'])
+}
+
+impl Declared {
+    fn new(path: &str, operations: Vec<Operation>) -> Declared {
+        let (plain, verb) = match path.split_once(MARK) {
+            Some((plain, verb)) => (plain, Some(verb.to_owned())),
+            None => (path, None),
+        };
+        let segment = |part: &str| match is_parameter(part) {
+            true => Segment::Parameter,
+            false => Segment::Literal(part.to_owned()),
+        };
+        let segments = plain.trim_start_matches('/').split('/').map(segment).collect();
+        Declared { segments, verb, operations }
+    }
+
+    fn is_at(&self, path: &str) -> bool {
+        let other = Declared::new(path, Vec::new());
+        let same = |(one, other): (&Segment, &Segment)| match (one, other) {
+            (Segment::Literal(one), Segment::Literal(other)) => one == other,
+            (Segment::Parameter, Segment::Parameter) => true,
+            _ => false,
+        };
+        self.verb == other.verb
+            && self.segments.len() == other.segments.len()
+            && self.segments.iter().zip(&other.segments).all(same)
+    }
+
+    fn parameters(&self) -> usize {
+        self.segments.iter().filter(|segment| matches!(segment, Segment::Parameter)).count()
+    }
+
+    /// The values of the path's parameters, if it is this one.
+    fn values<'p>(&self, segments: &[&'p str]) -> Option<Vec<&'p str>> {
+        if segments.len() != self.segments.len() {
+            return None;
+        }
+        let mut values = Vec::new();
+        let last = segments.len() - 1;
+        for (index, (declared, &segment)) in self.segments.iter().zip(segments).enumerate() {
+            let text = match &self.verb {
+                Some(verb) if index == last => segment.strip_suffix(verb.as_str())?.strip_suffix(':')?,
+                _ => segment,
+            };
+            match declared {
+                Segment::Literal(literal) if literal != text => return None,
+                Segment::Literal(_) => {}
+                Segment::Parameter if text.is_empty() => return None,
+                Segment::Parameter => values.push(text),
+            }
+        }
+        Some(values)
+    }
+
+    fn methods(&self) -> String {
+        self.operations.iter().map(|operation| operation.method.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,4 @@
+//! The surfaces over an engine on SQLite in memory.
+
+mod client;
+mod smoke;
