@@ -1,7 +1,5 @@
 """A Taskyard worker that gives back what it was sent. Usage: python3 worker.py [AGENT]"""
-import json, os, sys, threading, time, urllib.request
-from http.client import HTTPException
-from urllib.error import HTTPError
+import json, os, sys, threading, time, urllib.error, urllib.request
 
 URL = os.environ.get("TASKYARD_URL", "http://127.0.0.1:8080").rstrip("/") + "/worker/v1"
 AGENT = sys.argv[1] if len(sys.argv) > 1 else "demo"
@@ -14,43 +12,39 @@ def call(path, body, lease=None):
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
-def work(task):
-    """Your part: from the task to the parts of its result. It may take as long as it needs."""
+def work(task):  # your part: from the task to the parts of its result; it may take as long as it needs
     return [message for message in task["history"] if message["role"] == "ROLE_USER"][-1]["parts"]
 
 def keep(lease, done, pause):
     while not done.wait(pause):  # heartbeats, so that the task stays ours while we work
         try:
             call("/leases:heartbeat", {"leases": [{"lease": lease["lease"], "epoch": lease["epoch"]}]})
-        except (OSError, HTTPException) as error:
+        except OSError as error:
             print("heartbeat:", error)
 
 def serve(lease, pause):
-    done = threading.Event()
+    task, done = lease["task"], threading.Event()
     threading.Thread(target=keep, args=(lease, done, pause), daemon=True).start()
     try:
-        result = {"artifactId": "result", "parts": work(lease["task"])}
-        updates = [{"artifact": {"artifact": result, "lastChunk": True}}, {"complete": {}}]
+        updates = [{"artifact": {"artifact": {"artifactId": "result", "parts": work(task)}}}, {"complete": {}}]
     except Exception as error:
         updates = [{"fail": {"statusMessage": {"parts": [{"text": str(error)}]}}}]
     try:
-        call(f"/tasks/{lease['task']['id']}:apply", {"updates": updates}, lease)
-        print("done:", lease["task"]["id"])
-    except HTTPError as refusal:
+        call(f"/tasks/{task['id']}:apply", {"updates": updates}, lease)
+        print("done:", task["id"])
+    except urllib.error.HTTPError as refusal:
         if refusal.code != 409:  # 409: canceled, or another worker has it by now
             raise
-        print("not ours any more:", lease["task"]["id"])
+        print("not ours any more:", task["id"])
     finally:
         done.set()
 
-session = None
 while True:
     try:
-        session = session or call("/sessions", {"agents": [AGENT]})
-        poll = {"session": session["session"], "agents": [AGENT], "start": True}
-        for lease in call("/leases:poll", poll).get("leases", []):
-            serve(lease, session["heartbeatSeconds"])
-    except (OSError, HTTPException) as error:
+        pause = call("/sessions", {"agents": [AGENT]})["heartbeatSeconds"]
+        while True:
+            for lease in call("/leases:poll", {"agents": [AGENT], "start": True})["leases"]:
+                serve(lease, pause)
+    except OSError as error:
         print("trying again:", error)
-        session = None
         time.sleep(1)
