@@ -1,1 +1,279 @@
-//! 
+//! Push notifications: what was written with a task's events is brought to the webhooks, in order per config, until it is delivered,
+//! dead or cancelled.
+//!
+//! The rows are the truth: a hint only makes the loop look sooner, and once a second it looks anyway. What is leased is the *lane* (the
+//! ordered line of one config), so that order, one request at a time and fencing come out of the same lease. A lane is claimed, its next
+//! deliveries are read, the requests are made outside any transaction, and what became of them is written in batches.
+//!
+//! Where to look: [`run`] claims; `lane` works off one lane; `attempt` makes one request; `schedule` says when to try again; `address`
+//! says what may be dialled; `flush` writes results. The statements are in [`engine::store::delivery`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::bus::Bus;
+use engine::clock::Clock;
+use engine::secret::SecretKey;
+use engine::store::Store;
+use engine::store::delivery;
+use sea_orm::DbErr;
+use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+mod address;
+mod attempt;
+mod flush;
+mod lane;
+pub mod schedule;
+
+use attempt::Sender;
+use flush::Flusher;
+use lane::{Lease, Place};
+pub use schedule::Schedule;
+
+/// Lanes in one claim.
+const CLAIM: usize = 64;
+/// Hints that come closer together than this share a claim.
+const GATHER: Duration = Duration::from_millis(5);
+/// How long the last results may take to be written once the work has stopped.
+const LAST_WRITE: Duration = Duration::from_secs(4);
+
+/// How notifications are delivered.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Whether receivers on this machine are allowed; every other address that is not public is refused in any case. Default no.
+    pub allow_loopback: bool,
+    /// Requests at once, at least 1; default 512.
+    pub slots: usize,
+    /// When to try again; default as [`Schedule::default`].
+    pub schedule: Schedule,
+    /// How long a lane is held without a word of its holder; default 30 s. Longer than `total_timeout` by 2 s at least.
+    pub lease: Duration,
+    /// How often to look for what is due when no hint came; default 1 s.
+    pub sweep: Duration,
+    /// The longest a connection may take, looking up the name and TLS included; default 5 s.
+    pub connect_timeout: Duration,
+    /// The longest a request may take, the answer's body included; default 20 s.
+    pub total_timeout: Duration,
+    /// How long requests under way may go on once the notifier is told to stop; default 25 s.
+    pub drain: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            allow_loopback: false,
+            slots: 512,
+            schedule: Schedule::default(),
+            lease: Duration::from_secs(30),
+            sweep: Duration::from_secs(1),
+            connect_timeout: Duration::from_secs(5),
+            total_timeout: Duration::from_secs(20),
+            drain: Duration::from_secs(25),
+        }
+    }
+}
+
+/// What a notifier works with.
+#[derive(Debug, Clone)]
+pub struct Notifier {
+    /// Where lanes and deliveries are kept.
+    pub store: Store,
+    /// Where hints arrive. One notifier a bus: a hint wakes one.
+    pub bus: Bus,
+    /// The database's time.
+    pub clock: Clock,
+    /// What opens tokens and credentials.
+    pub secrets: Arc<SecretKey>,
+    /// How to deliver.
+    pub options: Options,
+}
+
+/// Why a notifier did not start. Once it runs, it goes on through every failure of the database.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The options contradict each other or themselves; the text says how.
+    #[error("notifier options: {0}")]
+    Options(&'static str),
+    /// The HTTP client could not be made.
+    #[error("making the HTTP client that notifies")]
+    Client(#[source] reqwest::Error),
+}
+
+/// Deliver until `shutdown` is ready: then claim nothing more, let requests under way finish within [`Options::drain`], give back the
+/// rest, and return.
+///
+/// # Errors
+/// Before anything is claimed, when the options are wrong or the HTTP client cannot be made.
+pub async fn run(notifier: Notifier, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let Notifier { store, bus, clock, secrets, options } = notifier;
+    check(&options)?;
+    let sender = Sender::new(&options, secrets).map_err(Error::Client)?;
+    let (flusher, items) = Flusher::new();
+    let flushing = tokio::spawn(flush::run(store.clone(), items));
+    let Options { schedule, lease, slots, sweep, drain, .. } = options;
+    let stopping = AtomicBool::new(false);
+    let place = Arc::new(Place { sender, schedule, clock, flusher, lease, stopping });
+    let mut work =
+        Work { store, place, slots, sweep, lanes: JoinSet::new(), leases: HashMap::new(), dues: BTreeSet::new() };
+    work.until(&bus, shutdown).await;
+    work.stop(drain).await;
+    drop(work);
+    if tokio::time::timeout(LAST_WRITE, flushing).await.is_err() {
+        tracing::warn!("the last results could not be written; what they were about will be delivered again");
+    }
+    Ok(())
+}
+
+fn check(options: &Options) -> Result<(), Error> {
+    if options.slots == 0 {
+        return Err(Error::Options("slots must be at least 1"));
+    }
+    if options.schedule.attempts() == 0 {
+        return Err(Error::Options("the schedule must have at least one attempt"));
+    }
+    if options.sweep.is_zero() {
+        return Err(Error::Options("the sweep's period must not be zero"));
+    }
+    if options.lease < options.total_timeout + Duration::from_secs(2) {
+        return Err(Error::Options("the lease must be longer than the total timeout by at least 2 s"));
+    }
+    Ok(())
+}
+
+/// The lanes this notifier holds, and when those it let go are due again, if that is before the next sweep.
+struct Work {
+    store: Store,
+    place: Arc<Place>,
+    slots: usize,
+    sweep: Duration,
+    /// A task a lane: its slot is its place here, and comes back however it ends.
+    lanes: JoinSet<Option<i64>>,
+    leases: HashMap<Id, Arc<Lease>>,
+    dues: BTreeSet<i64>,
+}
+
+impl Work {
+    /// Claim and spawn until `shutdown`.
+    async fn until(&mut self, bus: &Bus, shutdown: impl Future<Output = ()>) {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut looked = Instant::now();
+        let mut look_at = looked;
+        let mut failing = false;
+        loop {
+            let free = self.slots - self.lanes.len();
+            tokio::select! {
+                biased;
+                () = &mut shutdown => return,
+                Some(ended) = self.lanes.join_next_with_id() => {
+                    self.ended(ended);
+                    look_at = look_at.min(self.next_due(looked));
+                    continue;
+                }
+                () = tokio::time::sleep_until(look_at), if free > 0 => {}
+                () = bus.hub().delivery.notified(), if free > 0 && look_at > looked + GATHER => {
+                    look_at = looked + GATHER;
+                    continue;
+                }
+            }
+            looked = Instant::now();
+            look_at = looked + self.sweep;
+            match self.claim(free.min(CLAIM)).await {
+                Ok(more) => {
+                    if failing {
+                        tracing::info!("deliveries can be claimed again");
+                    }
+                    failing = false;
+                    look_at = if more { looked } else { look_at.min(self.next_due(looked)) };
+                }
+                Err(error) if failing => tracing::debug!(%error, "claiming deliveries"),
+                Err(error) => {
+                    tracing::warn!(%error, "claiming deliveries; trying again every sweep");
+                    failing = true;
+                }
+            }
+        }
+    }
+
+    /// When the next lane that this process let go is due.
+    fn next_due(&self, looked: Instant) -> Instant {
+        let Some(due) = self.dues.first() else { return looked + Duration::from_secs(3600) };
+        let wait = u64::try_from(due - self.place.clock.now()).unwrap_or_default();
+        (Instant::now() + Duration::from_millis(wait)).max(looked + GATHER)
+    }
+
+    /// Claim what is due and set to work on it. The answer is whether there may be more.
+    async fn claim(&mut self, limit: usize) -> Result<bool, DbErr> {
+        let began = std::time::Instant::now();
+        let now = self.place.clock.now();
+        self.dues = self.dues.split_off(&(now + 1));
+        let until = now.saturating_add(self.place.lease.as_millis() as i64);
+        let held = delivery::claim(&self.store, Uuid::now_v7(), now, until, limit).await?;
+        if held.is_empty() {
+            return Ok(false);
+        }
+        let mut lines = match delivery::read(&self.store, &held).await {
+            Ok(lines) => lines,
+            Err(error) => {
+                for held in held {
+                    let lease = Lease::new(held, self.place.lease, began);
+                    self.place.flusher.hand_in(&lease, lease.step(now, true), None);
+                }
+                return Err(error);
+            }
+        };
+        let more = held.len() == CLAIM;
+        let mut gone = Vec::new();
+        for held in held {
+            let line = lines.remove(&held.lane).unwrap_or_default();
+            if held.closed || line.receiver.is_none() {
+                gone.push(held);
+                continue;
+            }
+            let lease = Lease::new(held, self.place.lease, began);
+            let task = self.lanes.spawn(lane::work(self.place.clone(), lease.clone(), line));
+            self.leases.insert(task.id(), lease);
+        }
+        if !gone.is_empty() {
+            tracing::info!(lanes = gone.len(), "configs are gone; what they had yet to hear is cancelled");
+            delivery::cancel(&self.store, &gone, self.place.clock.now()).await?;
+        }
+        Ok(more)
+    }
+
+    /// A lane's task is over.
+    fn ended(&mut self, ended: Result<(Id, Option<i64>), tokio::task::JoinError>) {
+        match ended {
+            Ok((id, due)) => {
+                self.leases.remove(&id);
+                let sweep = self.place.clock.now().saturating_add(self.sweep.as_millis() as i64);
+                self.dues.extend(due.filter(|due| *due <= sweep));
+            }
+            Err(error) => {
+                let Some(lease) = self.leases.remove(&error.id()) else { return };
+                if error.is_panic() {
+                    tracing::error!("a lane's task panicked; its lane is due again");
+                }
+                let now = self.place.clock.now();
+                self.place.flusher.hand_in(&lease, lease.step(now, true), None);
+            }
+        }
+    }
+
+    /// Let what is under way finish, and give back the rest.
+    async fn stop(&mut self, drain: Duration) {
+        self.place.stopping.store(true, Ordering::Relaxed);
+        let until = Instant::now() + drain;
+        while let Ok(Some(ended)) = tokio::time::timeout_at(until, self.lanes.join_next_with_id()).await {
+            self.ended(ended);
+        }
+        self.lanes.abort_all();
+        while let Some(ended) = self.lanes.join_next_with_id().await {
+            self.ended(ended);
+        }
+    }
+}

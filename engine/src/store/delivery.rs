@@ -1,8 +1,8 @@
 //! Statements on lanes and deliveries from the notifier's side.
 //!
 //! They come in batches of any size, so a batch travels as one JSON text that the database takes apart again: the statement's own text
-//! never changes, is prepared once, and both engines get nearly the same. Where they differ is named here ([`Dialect`]); Postgres records
-//! results in one statement, SQLite in a transaction.
+//! never changes, is prepared once, and both engines get nearly the same (`sql`). Postgres records results in one statement, SQLite in a
+//! transaction.
 //!
 //! A lane's new due time is computed on the lane's own row: an event that was committed while the holder was finishing has moved `tail`
 //! on that row, and is seen.
@@ -16,6 +16,9 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::Store;
+use sql::Dialect;
+
+mod sql;
 
 /// How many deliveries of a lane [`read`] hands out at once.
 pub const READ: i64 = 8;
@@ -147,10 +150,6 @@ pub enum Stepped {
     Busy,
 }
 
-/// The sizes a claim comes in. They stand in the statement's text: with a limit that is a parameter Postgres plans for a tenth of the
-/// table.
-const CLAIMS: [usize; 3] = [64, 8, 1];
-
 /// Hold up to `limit` lanes that are due at `now` until `until`, the longest due first. Lanes that another notifier is claiming, or into
 /// which an event is being written, are passed over.
 ///
@@ -160,7 +159,7 @@ const CLAIMS: [usize; 3] = [64, 8, 1];
 /// When the database fails.
 pub async fn claim(store: &Store, holder: Uuid, now: i64, until: i64, limit: usize) -> Result<Vec<Held>, DbErr> {
     let dialect = Dialect::of(store);
-    let Some(size) = CLAIMS.iter().position(|size| *size <= limit) else { return Ok(Vec::new()) };
+    let Some(size) = sql::CLAIMS.iter().position(|size| *size <= limit) else { return Ok(Vec::new()) };
     let values: Vec<Value> = vec![now.into(), holder.into(), until.into()];
     let rows = dialect.write(store, dialect.claim[size], values).await?;
     let mut held = rows.iter().map(|row| held(row, holder)).collect::<Result<Vec<_>, _>>()?;
@@ -248,21 +247,21 @@ pub async fn record(
         Ok(())
     };
     if dialect.backend == DbBackend::Postgres {
-        let sql = if wait { postgres::RECORD_WAITING } else { postgres::RECORD };
+        let sql = if wait { sql::RECORD_WAITING } else { sql::RECORD };
         let values: [Value; 2] = [json(steps)?.into(), json(tried)?.into()];
         let rows = store.db.query_all_raw(Statement::from_sql_and_values(dialect.backend, sql, values)).await?;
         rows.iter().try_for_each(&mut note)?;
     } else {
         let locked = store.lock().await?;
         let statement = |sql, value: String| Statement::from_sql_and_values(dialect.backend, sql, [value.into()]);
-        let rows = locked.transaction.query_all_raw(statement(sqlite::STEP, json(steps)?)).await?;
+        let rows = locked.transaction.query_all_raw(statement(sql::STEP, json(steps)?)).await?;
         rows.iter().try_for_each(&mut note)?;
         let kept: Vec<&Tried> =
             tried.iter().filter(|tried| matches!(stepped.get(&tried.lane), Some(Stepped::Held { .. }))).collect();
         if !kept.is_empty() {
             let kept = json(&kept)?;
-            locked.transaction.execute_raw(statement(sqlite::END, kept.clone())).await?;
-            locked.transaction.execute_raw(statement(sqlite::LOG, kept)).await?;
+            locked.transaction.execute_raw(statement(sql::END, kept.clone())).await?;
+            locked.transaction.execute_raw(statement(sql::LOG, kept)).await?;
         }
         locked.transaction.commit().await?;
     }
@@ -324,163 +323,4 @@ pub async fn holder_gone(store: &Store, lane: Uuid) -> Result<bool, DbErr> {
 
 fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, DbErr> {
     serde_json::to_string(value).map_err(|error| DbErr::Custom(format!("writing a batch as JSON: {error}")))
-}
-
-/// The same statements as each engine wants them.
-struct Dialect {
-    backend: DbBackend,
-    claim: &'static [&'static str; CLAIMS.len()],
-    read: &'static str,
-    close: &'static str,
-    cancel: &'static str,
-}
-
-impl Dialect {
-    fn of(store: &Store) -> Dialect {
-        match store.db.get_database_backend() {
-            DbBackend::Postgres => Dialect {
-                backend: DbBackend::Postgres,
-                claim: &postgres::CLAIM,
-                read: postgres::READ,
-                close: postgres::CLOSE,
-                cancel: postgres::CANCEL,
-            },
-            backend => Dialect {
-                backend,
-                claim: &sqlite::CLAIM,
-                read: sqlite::READ,
-                close: sqlite::CLOSE,
-                cancel: sqlite::CANCEL,
-            },
-        }
-    }
-
-    /// One statement, committed.
-    async fn write(&self, store: &Store, sql: &str, values: Vec<Value>) -> Result<Vec<QueryResult>, DbErr> {
-        let statement = Statement::from_sql_and_values(self.backend, sql, values);
-        if store.writer.is_none() {
-            return store.db.query_all_raw(statement).await;
-        }
-        let locked = store.lock().await?;
-        let rows = locked.transaction.query_all_raw(statement).await?;
-        locked.transaction.commit().await?;
-        Ok(rows)
-    }
-}
-
-/// Up to so many lanes, for [`CLAIMS`]. A common table that is materialized is evaluated once, whatever the plan.
-macro_rules! claim {
-    ($limit:literal, $skip:literal) => {
-        concat!(
-            "WITH due AS MATERIALIZED (SELECT id FROM push_lane WHERE due_at <= $1 ORDER BY due_at LIMIT ",
-            $limit,
-            $skip,
-            ") UPDATE push_lane SET holder = $2, fence = fence + 1, due_at = $3 ",
-            "WHERE id IN (SELECT id FROM due) RETURNING id, fence, head, tail, attempts, closed"
-        )
-    };
-}
-
-/// What both engines say alike; `r` is a batch taken apart.
-macro_rules! statements {
-    (skip: $skip:literal, from: $from:literal, mine: $mine:literal) => {
-        pub(super) const CLAIM: [&str; 3] = [claim!(64, $skip), claim!(8, $skip), claim!(1, $skip)];
-        pub(super) const READ: &str = concat!(
-            "SELECT r.lane, c.url, c.token, c.scheme, c.credentials, d.sequence, d.generation, d.state, ",
-            "coalesce(d.body, e.body) AS body FROM ",
-            $from,
-            " LEFT JOIN push_config c ON c.id = r.lane ",
-            "LEFT JOIN push_delivery d ON d.lane_id = r.lane AND d.sequence >= r.head AND d.sequence < r.head + 8 ",
-            "LEFT JOIN task_event e ON d.body IS NULL AND e.task_id = d.task_id AND e.generation = d.generation"
-        );
-        pub(super) const CLOSE: &str = concat!(
-            "UPDATE push_lane SET closed = TRUE, head = tail + 1, due_at = NULL, holder = NULL FROM ",
-            $mine,
-            " WHERE push_lane.id = r.lane AND push_lane.holder = r.holder"
-        );
-        pub(super) const CANCEL: &str = concat!(
-            "UPDATE push_delivery SET state = 3, ended_at = $2 FROM ",
-            $mine,
-            " JOIN push_lane l ON l.id = r.lane AND l.closed ",
-            "WHERE push_delivery.lane_id = r.lane AND push_delivery.state = 0"
-        );
-    };
-}
-
-/// What a step does to its lane. A holder that stands in the row under another fence lost the lane to a deletion; it only lets go.
-macro_rules! step {
-    () => {
-        "UPDATE push_lane SET \
-         head = CASE WHEN push_lane.fence = r.fence THEN r.head ELSE push_lane.head END, \
-         attempts = CASE WHEN push_lane.fence = r.fence THEN r.attempts ELSE push_lane.attempts END, \
-         holder = CASE WHEN r.release THEN NULL ELSE push_lane.holder END, \
-         due_at = CASE WHEN push_lane.fence <> r.fence THEN push_lane.due_at \
-         WHEN NOT r.release OR push_lane.tail >= r.head THEN r.due END "
-    };
-}
-
-/// Postgres plans once for all batches, perhaps when the tables are still empty, and takes a JSON text for 100 rows: it would settle on
-/// reading whole tables. `x + 0 = x`, which it takes for rare, makes it plan for a row or two, and so for the indexes.
-mod postgres {
-    statements! {
-        skip: " FOR UPDATE SKIP LOCKED",
-        from: "(SELECT * FROM json_to_recordset($1::json) AS r(lane uuid, head bigint) WHERE head + 0 = head) r",
-        mine: "(SELECT * FROM json_to_recordset($1::json) AS r(lane uuid, holder uuid)) r"
-    }
-
-    macro_rules! record {
-        ($lock:literal) => {
-            concat!(
-                "WITH step AS MATERIALIZED (SELECT * FROM json_to_recordset($1::json) AS s(lane uuid, holder uuid, ",
-                "fence bigint, head bigint, attempts integer, due bigint, release boolean) WHERE head + 0 = head), ",
-                "free AS MATERIALIZED (SELECT l.id FROM push_lane l WHERE l.id IN (SELECT lane FROM step) FOR UPDATE",
-                $lock,
-                "), ",
-                "moved AS (",
-                step!(),
-                "FROM step r JOIN free ON free.id = r.lane ",
-                "WHERE push_lane.id = r.lane AND push_lane.holder = r.holder ",
-                "RETURNING push_lane.id, push_lane.fence, r.fence AS held, push_lane.due_at), ",
-                "tried AS MATERIALIZED (SELECT t.* FROM json_to_recordset($2::json) AS t(id uuid, lane uuid, ",
-                "sequence bigint, attempt integer, outcome text, status smallint, duration_ms integer, at bigint, ",
-                "state smallint, ended_at bigint) JOIN moved m ON m.id = t.lane AND m.fence = m.held ",
-                "WHERE t.sequence + 0 = t.sequence), ",
-                "ended AS (UPDATE push_delivery d SET state = t.state, attempts = t.attempt, ended_at = t.ended_at ",
-                "FROM tried t WHERE d.lane_id = t.lane AND d.sequence = t.sequence), ",
-                "logged AS (INSERT INTO push_attempt ",
-                "(id, lane_id, sequence, attempt, outcome, status, duration_ms, at) ",
-                "SELECT id, lane, sequence, attempt, outcome, status, duration_ms, at FROM tried ",
-                "ON CONFLICT DO NOTHING) ",
-                "SELECT free.id, moved.fence, moved.due_at FROM free LEFT JOIN moved ON moved.id = free.id"
-            )
-        };
-    }
-    pub(super) const RECORD: &str = record!(" SKIP LOCKED");
-    pub(super) const RECORD_WAITING: &str = record!("");
-}
-
-mod sqlite {
-    statements! {
-        skip: "",
-        from: "(SELECT unhex(value ->> 'lane', '-') AS lane, value ->> 'head' AS head FROM json_each($1)) AS r",
-        mine: "(SELECT unhex(value ->> 'lane', '-') AS lane, unhex(value ->> 'holder', '-') AS holder \
-               FROM json_each($1)) AS r"
-    }
-
-    pub(super) const STEP: &str = concat!(
-        step!(),
-        "FROM (SELECT unhex(value ->> 'lane', '-') AS lane, unhex(value ->> 'holder', '-') AS holder, ",
-        "value ->> 'fence' AS fence, value ->> 'head' AS head, value ->> 'attempts' AS attempts, ",
-        "value ->> 'due' AS due, value ->> 'release' AS release FROM json_each($1)) AS r ",
-        "WHERE push_lane.id = r.lane AND push_lane.holder = r.holder ",
-        "RETURNING push_lane.id, push_lane.fence, push_lane.due_at"
-    );
-    pub(super) const END: &str = "UPDATE push_delivery SET state = t.state, attempts = t.attempt, \
-         ended_at = t.ended_at FROM (SELECT unhex(value ->> 'lane', '-') AS lane, value ->> 'sequence' AS sequence, \
-         value ->> 'state' AS state, value ->> 'attempt' AS attempt, value ->> 'ended_at' AS ended_at \
-         FROM json_each($1)) AS t WHERE push_delivery.lane_id = t.lane AND push_delivery.sequence = t.sequence";
-    pub(super) const LOG: &str = "INSERT OR IGNORE INTO push_attempt \
-         (id, lane_id, sequence, attempt, outcome, status, duration_ms, at) \
-         SELECT unhex(value ->> 'id', '-'), unhex(value ->> 'lane', '-'), value ->> 'sequence', value ->> 'attempt', \
-         value ->> 'outcome', value ->> 'status', value ->> 'duration_ms', value ->> 'at' FROM json_each($1)";
 }
