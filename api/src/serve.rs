@@ -18,6 +18,7 @@ pub struct Options {
 }
 
 impl Default for Options {
+    /// 4 MiB and 10 seconds.
     fn default() -> Self {
         Options { body_bytes: 4 << 20, drain: Duration::from_secs(10) }
     }
