@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use engine::operation::{AllPushConfigs, AllTasks};
 use engine::{LeaseClaim, LeaseName};
+use poem_openapi::__private::UrlQuery;
 use poem_openapi::OpenApi;
 use poem_openapi::param::{Header, Query};
 use uuid::Uuid;
@@ -20,6 +21,7 @@ use crate::body::{Body, MaybeBody};
 use crate::call::{Call, Path};
 use crate::failure::{self, Failure};
 use crate::log::Served;
+use crate::query::pairs;
 use crate::verbs::{Found, Table};
 use crate::{rest, route};
 
@@ -344,7 +346,7 @@ pub(crate) fn table() -> Table {
 }
 
 /// Answer a request of the worker surface; `path` is what follows the prefix.
-pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &str) -> Served {
+pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, path: &str) -> Served {
     let (operation, values) = match shared.worker.find(request.method(), path) {
         Found::Operation(operation, values) => (operation, values),
         Found::OtherMethods(allow) => return Served::of("-", rest::not_allowed(&request, &allow, Media::Json)),
@@ -353,7 +355,14 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
             return Served::of("-", failure::response(&error, Media::Json));
         }
     };
-    let params = values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect();
+    let params: Result<Vec<String>, Error> =
+        values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect();
+    let params = params.and_then(|params| {
+        let query = query(&request)?;
+        // Where poem-openapi routes by itself, it puts the query there; its parameters look nowhere else.
+        request.extensions_mut().insert(UrlQuery(query));
+        Ok(params)
+    });
     let response = match (params, &operation.endpoint) {
         (Ok(params), Some(endpoint)) => {
             let call = Call {
@@ -369,4 +378,16 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
         (Err(error), _) => failure::response(&error, Media::Json),
     };
     Served::of(operation.id, response).for_tenant(Tenant::none())
+}
+
+/// The parameters of the query, decoded.
+///
+/// # Errors
+/// `InvalidParams` for what is not UTF-8.
+fn query(request: &poem::Request) -> Result<Vec<(String, String)>, Error> {
+    let each = pairs(request.uri().query().unwrap_or_default()).map(|pair| match pair {
+        (Some(name), Some(value)) => Ok((name.into_owned(), value.into_owned())),
+        (name, _) => Err(Error::invalid(name.as_deref().unwrap_or("query"), "is not UTF-8")),
+    });
+    each.collect()
 }
