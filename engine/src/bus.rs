@@ -78,7 +78,8 @@ impl Ready {
     /// Whether any of these may, and from now on none of them until it is heard of again.
     pub fn take(&self, agents: &[String]) -> bool {
         let mut ready = self.open();
-        agents.iter().fold(false, |any, agent| ready.remove(agent) || any)
+        // Every one is removed, not only the first that is found.
+        agents.iter().filter(|agent| ready.remove(agent.as_str())).count() > 0
     }
 
     /// Somebody should look.

@@ -1,4 +1,5 @@
 //! The operations against both stores: each test runs on SQLite and on Postgres, and proves one rule.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking and says what it skips")]
 
 mod fixture;
 mod leases;
