@@ -89,6 +89,11 @@ fn quieten(value: &mut Value) {
     match value {
         Value::Object(members) => {
             let is_parameter = members.contains_key("in");
+            // A description beside a reference is said once.
+            let described = members.get("description").map(|text| json!({"description": text}));
+            if let Some(Value::Array(all)) = members.get_mut("allOf") {
+                all.retain(|one| Some(one) != described.as_ref());
+            }
             members.retain(|name, value| match name.as_str() {
                 "deprecated" => *value != Value::Bool(false),
                 "explode" => !is_parameter,
@@ -133,6 +138,7 @@ fn complete_a2a(document: &mut Value) {
             }
             let owner = message.map(|message| message.name).unwrap_or_default();
             let mut schema = schemas[owner]["properties"][field.json_name].clone();
+            quieten(&mut schema);
             let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             parameters.push(json!({
                 "name": field.json_name, "in": "query", "required": false, "description": description, "schema": bare(schema),
