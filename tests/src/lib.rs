@@ -1,1 +1,33 @@
-//! 
+//! The harness of the end-to-end tests: processes of the real binary, a webhook receiver, clients and workers that speak plain HTTP.
+//!
+//! Bodies are `serde_json::Value` and not our own types: what is tested is what stands on the wire. What goes wrong panics, because that
+//! is how a test fails; what a test wants to see fail is a `Result`. Tests wait for conditions, never for a time ([`eventually`]).
+
+mod balancer;
+mod client;
+mod condition;
+mod database;
+mod havoc;
+mod load;
+mod platform;
+mod port;
+mod process;
+mod receiver;
+mod refusal;
+mod services;
+mod setup;
+mod verdict;
+mod worker;
+
+pub use client::{Binding, Client, Failure, hook, said, text};
+pub use condition::{PATIENCE, eventually, never_within};
+pub use database::Database;
+pub use havoc::{Havoc, Plan};
+pub use load::{Answer, Load};
+pub use platform::Platform;
+pub use receiver::{Hit, Receiver};
+pub use refusal::Refusal;
+pub use services::Services;
+pub use setup::Setup;
+pub use verdict::Figures;
+pub use worker::{Held, Lease, Worker};

@@ -1,0 +1,108 @@
+//! ListTasks: newest status first, pages that neither repeat nor leave out.
+
+use e2e::{Binding, Platform, Setup, text};
+use serde_json::{Value, json};
+
+on_both!(pages_hold_every_task_once, filters_narrow, a_page_stays_where_it_began_while_tasks_move);
+
+async fn pages(client: &e2e::Client, mut params: Value) -> Vec<Value> {
+    let mut tasks: Vec<Value> = Vec::new();
+    loop {
+        let mut page = client.ask("ListTasks", params.clone()).await;
+        let more = page["tasks"].as_array_mut().map(std::mem::take).expect("tasks");
+        tasks.extend(more);
+        params["pageToken"] = page["nextPageToken"].take();
+        if params["pageToken"] == "" {
+            return tasks;
+        }
+    }
+}
+
+async fn pages_hold_every_task_once(setup: Setup) {
+    let platform = Platform::start(setup.agent("raw", "")).await;
+    let client = platform.client().of("", "raw");
+    for _ in 0..23 {
+        client.start(text("hello")).await;
+    }
+    for binding in Binding::ALL {
+        let client = client.over(binding);
+        let whole = client.ask("ListTasks", json!({"pageSize": 100})).await;
+        assert_eq!(
+            (&whole["totalSize"], &whole["pageSize"], &whole["nextPageToken"]),
+            (&json!(23), &json!(100), &json!(""))
+        );
+        for size in [1, 5, 23] {
+            let tasks = pages(&client, json!({"pageSize": size})).await;
+            assert_eq!(json!(tasks), whole["tasks"]);
+        }
+        let order: Vec<(&str, &str)> = whole["tasks"]
+            .as_array()
+            .expect("tasks")
+            .iter()
+            .map(|task| (task["status"]["timestamp"].as_str().expect("a time"), task["id"].as_str().expect("an id")))
+            .collect();
+        assert!(order.is_sorted_by(|newer, older| newer >= older), "{order:?}");
+        let first = client.ask("ListTasks", json!({"pageSize": 5})).await;
+        assert_eq!(first["totalSize"], 23);
+        // A token is of its query, and is not to be made up.
+        let token = first["nextPageToken"].clone();
+        for (params, field) in [
+            (json!({"pageToken": token, "contextId": "other"}), "pageToken"),
+            (json!({"pageToken": "made-up"}), "pageToken"),
+            (json!({"pageSize": 0}), "pageSize"),
+            (json!({"pageSize": 101}), "pageSize"),
+        ] {
+            let refusal = client.refused("ListTasks", params.clone()).await;
+            assert_eq!((refusal.reason.as_str(), refusal.fields[0].0.as_str()), ("INVALID_PARAMS", field), "{params}");
+        }
+        let other = client.of("acme", "raw").refused("ListTasks", json!({"pageToken": token})).await;
+        assert_eq!(other.fields[0].0, "pageToken");
+    }
+}
+
+async fn filters_narrow(setup: Setup) {
+    let platform = Platform::start(setup).await;
+    let client = platform.client();
+    let done = client.send(text("hello")).await;
+    let failed = client.send(text("fail")).await;
+    let mut params = text("stream 2");
+    params["message"]["contextId"] = done["contextId"].clone();
+    let second = client.send(params).await;
+    assert_eq!(second["contextId"], done["contextId"]);
+    let ids = async |params: Value| -> Vec<Value> {
+        let listed = client.ask("ListTasks", params).await;
+        listed["tasks"].as_array().expect("tasks").iter().map(|task| task["id"].clone()).collect()
+    };
+    assert_eq!(ids(json!({})).await, [second["id"].clone(), failed["id"].clone(), done["id"].clone()]);
+    assert_eq!(ids(json!({"contextId": done["contextId"]})).await, [second["id"].clone(), done["id"].clone()]);
+    assert_eq!(ids(json!({"status": "TASK_STATE_FAILED"})).await, [failed["id"].clone()]);
+    assert_eq!(ids(json!({"statusTimestampAfter": second["status"]["timestamp"]})).await, [second["id"].clone()]);
+    assert!(ids(json!({"contextId": done["contextId"], "status": "TASK_STATE_FAILED"})).await.is_empty());
+    // Artifacts only where they are asked for, and then also where there are none.
+    let listed = client.ask("ListTasks", json!({})).await;
+    assert!(listed["tasks"].as_array().expect("tasks").iter().all(|task| task.get("artifacts").is_none()));
+    let listed = client.ask("ListTasks", json!({"includeArtifacts": true})).await;
+    assert_eq!(listed["tasks"][0]["artifacts"], second["artifacts"]);
+    assert_eq!(listed["tasks"][1]["artifacts"], json!([]));
+}
+
+/// What changes moves to the front, so a reader of pages sees every task that did not change exactly once.
+async fn a_page_stays_where_it_began_while_tasks_move(setup: Setup) {
+    let platform = Platform::start(setup.agent("raw", "")).await;
+    let client = platform.client().of("", "raw");
+    let mut made = Vec::new();
+    for _ in 0..12 {
+        made.push(client.start(text("hello")).await["id"].take());
+    }
+    let first = client.ask("ListTasks", json!({"pageSize": 4})).await;
+    // One that was shown, one that was not, and new ones.
+    client.ask("CancelTask", json!({"id": made[11]})).await;
+    client.ask("CancelTask", json!({"id": made[2]})).await;
+    for _ in 0..3 {
+        client.start(text("hello")).await;
+    }
+    let rest = pages(&client, json!({"pageSize": 4, "pageToken": first["nextPageToken"]})).await;
+    let rest: Vec<&Value> = rest.iter().map(|task| &task["id"]).collect();
+    let expected: Vec<&Value> = (0..8).rev().filter(|n| *n != 2).map(|n| &made[n]).collect();
+    assert_eq!(rest, expected);
+}
