@@ -23,6 +23,13 @@ pub struct Worker {
     pub agents: Option<Vec<String>>,
 }
 
+impl Worker {
+    /// Whether this agent's tasks are its business.
+    pub(crate) fn may(&self, agent: &str) -> bool {
+        self.agents.as_ref().is_none_or(|own| own.iter().any(|name| name == agent))
+    }
+}
+
 impl Engine {
     /// A caller of this tenant at this agent (none: the default one), or nothing when there is no such agent.
     pub fn caller(&self, tenant: Tenant, agent: Option<&str>) -> Option<Caller> {
@@ -40,7 +47,7 @@ impl Engine {
     pub(crate) fn check_agents(&self, worker: &Worker, agents: &[String]) -> Result<(), Error> {
         for (n, agent) in agents.iter().enumerate() {
             let known = self.settings().agents.contains_key(agent);
-            let permitted = worker.agents.as_ref().is_none_or(|own| own.contains(agent));
+            let permitted = worker.may(agent);
             if !known || !permitted {
                 let names: Vec<&str> = self.settings().agents.keys().map(String::as_str).collect();
                 return Err(Error::invalid(

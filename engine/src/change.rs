@@ -379,16 +379,17 @@ impl<'a> Change<'a> {
         hints
     }
 
-    /// Everything as one write, upon the work row as it was read.
-    pub(crate) fn write_into(self, write: &mut Write) {
+    /// Everything as one write, upon the work row as it was read. Answers how the task stands once it is written.
+    pub(crate) fn write_into(mut self, write: &mut Write) -> TaskAndWork {
         let Some(read) = self.read else {
-            return; // a terminal task: whoever asked has been refused
+            // A terminal task: whoever asked has been refused.
+            return TaskAndWork { task: self.task, work: None };
         };
-        match self.work {
+        match &mut self.work {
             None => write.must_delete(store::work::delete(&read)),
-            Some(mut work) => {
+            Some(work) => {
                 work.revision += 1;
-                write.must_update(store::work::update(&read, &work));
+                write.must_update(store::work::update(&read, work));
             }
         }
         write.update(store::task::update(&self.task));
@@ -404,6 +405,7 @@ impl<'a> Change<'a> {
         write.insert_many(self.messages.into_iter().map(task_message::ActiveModel::from).collect());
         write.insert_many(self.chunks.into_iter().map(task_artifact::ActiveModel::from).collect());
         write.insert_many(self.events.into_iter().map(task_event::ActiveModel::from).collect());
+        TaskAndWork { task: self.task, work: self.work }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DbErr, Statement};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, Statement};
 use sea_orm_migration::MigratorTrait;
 use tokio::sync::watch as signal;
 use wire::Error;
@@ -21,6 +21,7 @@ mod cursor;
 mod ids;
 pub mod operation;
 mod queue;
+mod recent;
 pub mod secret;
 pub mod settings;
 pub mod store;
@@ -42,6 +43,7 @@ pub use store::Store;
 
 use allowance::Allowances;
 use queue::Queue;
+use recent::Recent;
 
 /// Why an engine could not start.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +62,12 @@ pub enum StartError {
     /// The schema is newer than this binary.
     #[error("the database was migrated by a later release (`{0}`); run that release or a later one")]
     SchemaAhead(String),
+    /// Another key than the one this deployment seals with.
+    #[error(
+        "the secrets key is not the one this deployment's webhook secrets are sealed with; \
+         start with that key (none, if none was ever configured)"
+    )]
+    SecretMismatch,
     /// The secrets key is unusable.
     #[error("reading the secrets key")]
     Secret(#[from] secret::SecretError),
@@ -81,6 +89,7 @@ struct Inner {
     settings: Settings,
     allowances: Allowances,
     queue: Queue,
+    recent: Recent,
     closing: signal::Sender<bool>,
 }
 
@@ -114,6 +123,7 @@ impl Engine {
             settings,
             allowances: Allowances::default(),
             queue: Queue::default(),
+            recent: Recent::default(),
             closing: signal::Sender::new(false),
         };
         Engine { inner: Arc::new(inner) }
@@ -125,7 +135,7 @@ impl Engine {
             () = self.claim_for_polls() => {}
             () = self.sweep_watchers() => {}
             () = self.sweep_keys() => {}
-            () = self.keep_time() => {}
+            () = keep_time(self.store().clone(), self.clock().clone()) => {}
             () = shutdown => {}
         }
     }
@@ -179,13 +189,14 @@ impl Engine {
             Err(_) => Err(DbErr::Custom("the database did not answer within 2 s".into())),
         }
     }
+}
 
-    async fn keep_time(&self) {
-        loop {
-            tokio::time::sleep(Duration::from_secs(30)).await;
-            if let Err(error) = measure(self.store(), self.clock()).await {
-                tracing::warn!(%error, "asking the database for its time");
-            }
+/// Set `clock` by the database's again and again, for ever.
+pub async fn keep_time(store: Store, clock: Clock) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        if let Err(error) = measure(&store, &clock).await {
+            tracing::warn!(%error, "asking the database for its time");
         }
     }
 }
@@ -248,28 +259,36 @@ pub async fn check_schema(store: &Store) -> Result<(), StartError> {
     if missing > 0 { Err(StartError::SchemaBehind(missing)) } else { Ok(()) }
 }
 
-/// The deployment's key for secrets: the operator's, or else one the deployment makes for itself and keeps in the database.
+/// The deployment's key for secrets: the operator's, or else one the deployment makes for itself and keeps in the database. What it
+/// marks is kept too, so that a process with another key refuses to start rather than fail to open every secret.
 ///
 /// # Errors
-/// When the key is not 32 bytes or the database fails.
+/// When the key is not 32 bytes, is not the one secrets are sealed with, or the database fails.
 pub async fn secret_key(store: &Store, operators: Option<&[u8]>, now: i64) -> Result<SecretKey, StartError> {
-    if let Some(bytes) = operators {
-        return Ok(SecretKey::new(bytes)?);
-    }
+    let bytes = match operators {
+        Some(bytes) => bytes.to_vec(),
+        None => keep(store, "own", SecretKey::generate()?.to_vec(), now).await?,
+    };
+    let key = SecretKey::new(&bytes)?;
+    let mark = key.mac(&[b"taskyard secrets key"]);
+    if keep(store, "mark", mark.clone(), now).await? == mark { Ok(key) } else { Err(StartError::SecretMismatch) }
+}
+
+/// What is kept under `id`: `value`, or what an earlier process put there.
+async fn keep(store: &Store, id: &str, value: Vec<u8>, now: i64) -> Result<Vec<u8>, StartError> {
+    use entity::secret_key::{ActiveModel, Column, Entity, Model};
     let failed = |source| StartError::Database { doing: "reading the deployment's secrets key", source };
-    use entity::secret_key::{ActiveModel, Entity, Model};
-    if Entity::of_deployment().one(store.read()).await.map_err(failed)?.is_none() {
-        let mut write = store::Write::new();
-        let made = Model { id: "1".into(), key: SecretKey::generate()?.to_vec(), created_at: now };
-        write.insert(ActiveModel::from(made));
-        match store.write(write).await {
-            // Lost: another process made it in the same moment.
-            Ok(()) | Err(store::WriteError::Lost) => {}
-            Err(store::WriteError::Failed(source)) => return Err(failed(source)),
-        }
+    let read = async || Entity::of_deployment().filter(Column::Id.eq(id)).one(store.read()).await.map_err(failed);
+    if let Some(kept) = read().await? {
+        return Ok(kept.key);
     }
-    let model = Entity::of_deployment().one(store.read()).await.map_err(failed)?;
-    Ok(SecretKey::new(&model.map(|model| model.key).unwrap_or_default())?)
+    let mut write = store::Write::new();
+    write.insert(ActiveModel::from(Model { id: id.to_owned(), key: value, created_at: now }));
+    match store.write(write).await {
+        // Lost: another process put it there in the same moment.
+        Ok(()) | Err(store::WriteError::Lost) => Ok(read().await?.map(|kept| kept.key).unwrap_or_default()),
+        Err(store::WriteError::Failed(source)) => Err(failed(source)),
+    }
 }
 
 /// A database failure as a caller hears of it: temporary when the database cannot be reached, else a fault of ours.

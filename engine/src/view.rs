@@ -7,7 +7,8 @@ use uuid::Uuid;
 use wire::{Artifact, AuthenticationInfo, Error, Message, Task, TaskPushNotificationConfig, TaskStatus};
 
 use crate::change::{from_text, state_of, timestamp};
-use crate::{Engine, database, store};
+use crate::store::task::WholeTask;
+use crate::{Caller, Engine, database, store};
 
 /// A task's status.
 pub(crate) fn status(task: &task::Model) -> Result<TaskStatus, Error> {
@@ -34,12 +35,17 @@ pub(crate) fn messages(rows: &[task_message::Model]) -> Result<Vec<Message>, Err
     rows.iter().map(|row| from_text(&row.body)).collect()
 }
 
-/// Artifacts from their chunks, which come in the order of artifact and chunk: later chunks add parts and metadata (§4.2.2).
+/// Artifacts from their chunks' rows.
 pub(crate) fn artifacts(chunks: &[task_artifact::Model]) -> Result<Vec<Artifact>, Error> {
+    fold(chunks.iter().map(|chunk| chunk.body.as_str()))
+}
+
+/// Artifacts from their chunks, which come in the order of artifact and chunk: later chunks add parts and metadata (§4.2.2).
+fn fold<'a>(chunks: impl Iterator<Item = &'a str>) -> Result<Vec<Artifact>, Error> {
     let mut whole: Vec<Artifact> = Vec::new();
-    for chunk in chunks {
-        let next: Artifact = from_text(&chunk.body)?;
-        match whole.last_mut().filter(|last| last.artifact_id == chunk.artifact_id) {
+    for body in chunks {
+        let next: Artifact = from_text(body)?;
+        match whole.last_mut().filter(|last| last.artifact_id == next.artifact_id) {
             None => whole.push(next),
             Some(last) => {
                 last.parts.extend(next.parts);
@@ -88,24 +94,25 @@ impl Shown {
     pub(crate) const ALL: Shown = Shown { history: None, artifacts: true };
 }
 
+/// A task read whole.
+pub(crate) fn whole(read: &WholeTask) -> Result<Task, Error> {
+    let mut view = bare(&read.task)?;
+    view.history = read.history.iter().map(|body| from_text(body)).collect::<Result<_, _>>()?;
+    view.artifacts = fold(read.chunks.iter().map(String::as_str))?;
+    Ok(view)
+}
+
 impl Engine {
-    /// One task with what is shown of it.
-    pub(crate) async fn view(&self, task: &task::Model, shown: Shown) -> Result<Task, Error> {
-        let mut view = bare(task)?;
-        if shown.history != Some(0) && task.history_count > 0 {
-            let limit = shown.history.map(|limit| limit.max(0) as u64);
-            let rows = store::message::newest(self.store().read(), task.id, limit)
-                .await
-                .map_err(database("reading a task's history"))?;
-            view.history = messages(&rows)?;
-        }
-        if shown.artifacts && task.artifact_count > 0 {
-            let chunks = store::artifact::of_tasks(self.store().read(), &[task.id])
-                .await
-                .map_err(database("reading a task's artifacts"))?;
-            view.artifacts = artifacts(&chunks)?;
-        }
-        Ok(view)
+    /// One task of the caller's with what is shown of it, in one statement.
+    ///
+    /// # Errors
+    /// `TaskNotFound`, also for another tenant's or another agent's task.
+    pub(crate) async fn read_whole(&self, caller: &Caller, id: Uuid, shown: Shown) -> Result<WholeTask, Error> {
+        let db = self.store().read();
+        store::task::read_whole(db, &caller.tenant, &caller.agent.name, id, shown.history, shown.artifacts)
+            .await
+            .map_err(database("reading a task"))?
+            .ok_or_else(|| Error::task_not_found(&id.to_string()))
     }
 
     /// Many tasks with what is shown of them, in their order, in at most two more statements.

@@ -7,6 +7,8 @@ use wire::{Error, Message, Role};
 
 use super::{TRIES, task_id};
 use crate::change::{Change, KnownArtifact, LeaseClaim};
+use crate::settings::Agent;
+use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
 use crate::{Engine, Worker, database, store, unwritten};
 
@@ -27,27 +29,28 @@ impl Engine {
         let id = task_id(task)?;
         let doing = "writing an agent's updates";
         for _ in 0..TRIES {
-            let db = self.store().read();
-            let read = store::task::read_for_worker(db, worker.agents.as_deref(), id)
-                .await
-                .map_err(database("reading a task to update"))?
-                .ok_or_else(|| Error::task_not_found(task))?;
+            let remembered = self.inner.recent.take(id).filter(|read| worker.may(&read.task.agent));
+            let from_memory = remembered.is_some();
+            let read = match remembered {
+                Some(read) => read,
+                None => store::task::read_for_worker(self.store().read(), worker.agents.as_deref(), id)
+                    .await
+                    .map_err(database("reading a task to update"))?
+                    .ok_or_else(|| Error::task_not_found(task))?,
+            };
             let agent = self.agent_of(&read.task.agent);
-            self.check_parts(&request, agent.limits.parts)?;
-            let lanes = self.lanes_of(&read.task).await?;
-            let mut change = Change::begin(read, &agent, lanes, self.clock().now());
-            change.by_worker(lease)?;
-            for update in request.updates.iter().cloned() {
-                self.apply_one(&mut change, update).await?;
-            }
-            if let Some(cancelable) = request.cancelable {
-                change.set_cancelable(cancelable);
-            }
+            let change = match self.decide(&agent, read, lease, &request).await {
+                Ok(change) => change,
+                // What is remembered may be old; a refusal is given on what is read.
+                Err(_) if from_memory => continue,
+                Err(error) => return Err(error),
+            };
             let (hints, applied) = (change.hints(), applied(&change));
             let mut write = Write::new();
-            change.write_into(&mut write);
+            let written = change.write_into(&mut write);
             match self.store().write(write).await {
                 Ok(()) => {
+                    self.inner.recent.put(written);
                     self.bus().send(hints);
                     return Ok(applied);
                 }
@@ -56,6 +59,27 @@ impl Engine {
             }
         }
         Err(unwritten(doing)(WriteError::Lost))
+    }
+
+    /// Every update in turn, on the task as it was read.
+    async fn decide<'a>(
+        &self,
+        agent: &'a Agent,
+        read: TaskAndWork,
+        lease: Option<LeaseClaim>,
+        request: &ApplyRequest,
+    ) -> Result<Change<'a>, Error> {
+        check_parts(request, agent.limits.parts)?;
+        let lanes = self.lanes_of(&read.task).await?;
+        let mut change = Change::begin(read, agent, lanes, self.clock().now());
+        change.by_worker(lease)?;
+        for update in request.updates.iter().cloned() {
+            self.apply_one(&mut change, update).await?;
+        }
+        if let Some(cancelable) = request.cancelable {
+            change.set_cancelable(cancelable);
+        }
+        Ok(change)
     }
 
     async fn apply_one(&self, change: &mut Change<'_>, update: Update) -> Result<(), Error> {
@@ -109,19 +133,6 @@ impl Engine {
         Ok(())
     }
 
-    fn check_parts(&self, request: &ApplyRequest, most: usize) -> Result<(), Error> {
-        for (n, update) in request.updates.iter().enumerate() {
-            let (field, parts) = match update {
-                Update::Artifact(update) => ("artifact.artifact.parts", update.artifact.parts.len()),
-                _ => continue,
-            };
-            if parts > most {
-                return Err(Error::invalid(format!("updates[{n}].{field}"), format!("must be at most {most} parts")));
-            }
-        }
-        Ok(())
-    }
-
     /// The lanes that hear of this task's events. Read after the task: a config made since then moves the revision.
     pub(crate) async fn lanes_of(&self, task: &task::Model) -> Result<Vec<push_lane::Model>, Error> {
         if task.config_count == 0 {
@@ -147,4 +158,17 @@ fn applied(change: &Change<'_>) -> Applied {
         lease_held: held.is_some(),
         seconds_left: left.map(|left| left as f64 / 1_000.0),
     }
+}
+
+fn check_parts(request: &ApplyRequest, most: usize) -> Result<(), Error> {
+    for (n, update) in request.updates.iter().enumerate() {
+        let (field, parts) = match update {
+            Update::Artifact(update) => ("artifact.artifact.parts", update.artifact.parts.len()),
+            _ => continue,
+        };
+        if parts > most {
+            return Err(Error::invalid(format!("updates[{n}].{field}"), format!("must be at most {most} parts")));
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use wire::{CancelTaskRequest, Error, Message, Move, Part, Role, Task};
 use super::{TRIES, task_id};
 use crate::change::Change;
 use crate::store::{Write, WriteError};
-use crate::view::Shown;
+use crate::view::{Shown, whole};
 use crate::{Caller, Engine, database, store, unwritten};
 
 impl Engine {
@@ -34,13 +34,13 @@ impl Engine {
                 ..Message::default()
             };
             change.make(Move::Cancel, Some(message), request.metadata.clone())?;
-            let (hints, task) = (change.hints(), change.task().clone());
+            let hints = change.hints();
             let mut write = Write::new();
             change.write_into(&mut write);
             match self.store().write(write).await {
                 Ok(()) => {
                     self.bus().send(hints);
-                    return self.view(&task, Shown::ALL).await;
+                    return whole(&self.read_whole(caller, id, Shown::ALL).await?);
                 }
                 Err(WriteError::Lost) => {}
                 Err(error) => return Err(unwritten("canceling a task")(error)),

@@ -34,7 +34,7 @@ impl Engine {
         let Loaded { mut tasks, mut histories, mut chunks, mut lanes } =
             Loaded::of(locked.read(), &rows).await.map_err(database(doing))?;
         let mut write = Write::new();
-        let (mut leases, mut hints) = (Vec::with_capacity(rows.len()), Vec::new());
+        let (mut leases, mut hints, mut written) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
         for (row, worker) in rows.into_iter().zip(workers) {
             let Some(task) = tasks.remove(&row.task_id) else {
                 tracing::error!(task.id = %row.task_id, "a work row without its task");
@@ -60,7 +60,7 @@ impl Engine {
                 leases.push(lease(&change, &history, &chunks)?);
             }
             hints.extend(change.hints());
-            change.write_into(&mut write);
+            written.push(change.write_into(&mut write));
         }
         match locked.write(write).await {
             Ok(()) => {}
@@ -68,6 +68,7 @@ impl Engine {
             Err(WriteError::Lost) => return Ok((Vec::new(), true)),
             Err(error) => return Err(unwritten(doing)(error)),
         }
+        written.into_iter().for_each(|written| self.inner.recent.put(written));
         self.bus().send(hints);
         Ok((leases, full))
     }

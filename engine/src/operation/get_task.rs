@@ -3,8 +3,8 @@
 use wire::{Error, GetTaskRequest, Task};
 
 use super::task_id;
-use crate::view::Shown;
-use crate::{Caller, Engine, database, store};
+use crate::view::{Shown, whole};
+use crate::{Caller, Engine};
 
 impl Engine {
     /// The task with its state, artifacts and newest `historyLength` messages.
@@ -14,10 +14,7 @@ impl Engine {
     pub async fn get_task(&self, caller: &Caller, request: GetTaskRequest) -> Result<Task, Error> {
         wire::validate(&request)?;
         let id = task_id(&request.id)?;
-        let task = store::task::read(self.store().read(), &caller.tenant, &caller.agent.name, id)
-            .await
-            .map_err(database("reading a task"))?
-            .ok_or_else(|| Error::task_not_found(&request.id))?;
-        self.view(&task, Shown { history: request.history_length, artifacts: true }).await
+        let shown = Shown { history: request.history_length, artifacts: true };
+        whole(&self.read_whole(caller, id, shown).await?)
     }
 }

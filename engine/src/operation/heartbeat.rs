@@ -77,14 +77,14 @@ impl Engine {
         status.drain = *self.inner.closing.borrow();
         let lease = self.agent_of(&task.agent).lease;
         status.seconds_left = lease.as_secs_f64();
-        let mut seen = current.seen_seq;
-        if task.client_seq > seen {
-            let fresh = store::message::from_client_after(self.store().read(), task.id, seen)
+        let mut seen = None;
+        if task.client_seq > current.seen_seq {
+            let fresh = store::message::from_client_after(self.store().read(), task.id, current.seen_seq)
                 .await
                 .map_err(database("reading a task's new messages"))?;
             for row in &fresh {
                 status.messages.push(from_text(&row.body)?);
-                seen = seen.max(row.seq);
+                seen = Some(row.seq);
             }
         }
         write.update(store::work::renew(task.id, name.lease, held.epoch, now + lease.as_millis() as i64, seen));

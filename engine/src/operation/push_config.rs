@@ -149,12 +149,17 @@ impl Engine {
             let count = read.task.config_count;
             write.must_update(store::task::update_config_count(read.task.id, count, count - 1));
             write.must_delete(store::push::delete_config(config.id));
-            write.update(store::push::close_lane(config.id));
+            // A guard, so that the lane is locked before its deliveries, as whoever records them does.
+            write.must_update(store::push::close_lane(config.id));
             write.update(store::push::cancel_deliveries(config.id, now));
             write.insert(task_log::ActiveModel::from(self.log(&config, "PushNotificationConfigDeleted", now)?));
             match self.store().write(write).await {
                 Ok(()) => {
-                    store::delivery::holder_gone(self.store(), config.id).await.map_err(database(doing))?;
+                    if let Err(error) = store::delivery::holder_gone(self.store(), config.id).await {
+                        // It is deleted; what is not known is whether somebody still dials. In that time nobody does any more.
+                        tracing::warn!(%error, "waiting for a deleted config's notifier");
+                        tokio::time::sleep(store::delivery::LET_GO).await;
+                    }
                     return Ok(());
                 }
                 Err(WriteError::Lost) => {}
@@ -203,7 +208,7 @@ impl Engine {
                 read.task.config_count += 1;
                 let mut lane = new_lane(&row);
                 if agent.push_snapshot {
-                    self.add_snapshot(&read.task, &mut lane, now, write).await?;
+                    self.add_snapshot(&tenant, &read.task, &mut lane, now, write).await?;
                     hints.push(Hint::Delivery);
                 }
                 write.insert(push_lane::ActiveModel::from(lane));
@@ -217,12 +222,19 @@ impl Engine {
     /// A config made on a running task hears first how the task stands.
     async fn add_snapshot(
         &self,
+        tenant: &Tenant,
         task: &entity::task::Model,
         lane: &mut push_lane::Model,
         now: i64,
         write: &mut Write,
     ) -> Result<(), Error> {
-        let body = to_text(&StreamResponse::Task(self.view(task, Shown::ALL).await?))?;
+        let db = self.store().read();
+        let read = store::task::read_whole(db, tenant, &task.agent, task.id, Shown::ALL.history, Shown::ALL.artifacts)
+            .await
+            .map_err(database("reading a task for a snapshot"))?
+            .ok_or_else(|| Error::task_not_found(&task.id.to_string()))?;
+        // What has happened since the decision began is another write's, and this one is made anew.
+        let body = to_text(&StreamResponse::Task(view::whole(&read)?))?;
         lane.tail = 1;
         lane.due_at = Some(now);
         let first = delivery(lane, 1, task.generation, Some(body), now);

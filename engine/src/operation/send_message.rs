@@ -12,7 +12,7 @@ use super::{TRIES, task_id};
 use crate::change::{Change, delivery, state_of, timestamp, to_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
-use crate::view::Shown;
+use crate::view::{Shown, whole};
 use crate::{Caller, Engine, Hint, database, store, unwritten};
 
 /// A task and which of its messages a send was.
@@ -73,14 +73,13 @@ impl Engine {
         let task = if configuration.return_immediately {
             match made {
                 Some(task) => trimmed(*task, shown),
-                None => self.view(&self.read_sent(caller, sent).await?, shown).await?,
+                None => whole(&self.read_whole(caller, sent.task, shown).await?)?,
             }
         } else {
             if sent.task != new {
                 watcher = self.bus().hub().watch.begin(sent.task);
             }
-            let task = self.wait_for_answer(caller, sent, watcher, made.is_some()).await?;
-            self.view(&task, shown).await?
+            self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?
         };
         Ok(SendMessageResponse::Task(task))
     }
@@ -313,14 +312,15 @@ impl Engine {
         sent: Sent,
         mut watcher: crate::watch::Watcher,
         is_new: bool,
-    ) -> Result<task::Model, Error> {
+        shown: Shown,
+    ) -> Result<Task, Error> {
         let mut look = !is_new;
         loop {
             if look {
-                let task = self.read_sent(caller, sent).await?;
-                let state = state_of(&task);
-                if state.is_terminal() || (state.is_interrupted() && task.answered_seq >= sent.seq) {
-                    return Ok(task);
+                let read = self.read_whole(caller, sent.task, shown).await?;
+                let state = state_of(&read.task);
+                if state.is_terminal() || (state.is_interrupted() && read.task.answered_seq >= sent.seq) {
+                    return whole(&read);
                 }
             }
             tokio::select! {
@@ -336,13 +336,6 @@ impl Engine {
                 }
             }
         }
-    }
-
-    async fn read_sent(&self, caller: &Caller, sent: Sent) -> Result<task::Model, Error> {
-        store::task::read(self.store().read(), &caller.tenant, &caller.agent.name, sent.task)
-            .await
-            .map_err(database("reading the task of a message"))?
-            .ok_or_else(|| Error::task_not_found(&sent.task.to_string()))
     }
 }
 

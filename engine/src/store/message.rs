@@ -1,20 +1,8 @@
 //! Statements on `task_message`: history.
 
 use entity::{task, task_message};
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, DbErr, QueryFilter, QueryOrder};
 use uuid::Uuid;
-
-/// The newest messages of one task, oldest first: at most `limit`, all without one.
-pub async fn newest<C: ConnectionTrait>(
-    db: &C,
-    task: Uuid,
-    limit: Option<u64>,
-) -> Result<Vec<task_message::Model>, DbErr> {
-    let mut messages =
-        task_message::Entity::of_task(task).order_by_desc(task_message::Column::Seq).limit(limit).all(db).await?;
-    messages.reverse();
-    Ok(messages)
-}
 
 /// The whole histories of these tasks, by task and then oldest first.
 pub async fn of_tasks<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<task_message::Model>, DbErr> {

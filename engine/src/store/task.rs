@@ -3,8 +3,8 @@
 use entity::{task, work};
 use sea_orm::sea_query::{Expr, ExprTrait, Query, UpdateStatement};
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbErr, EntityTrait, JoinType, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect, RelationDef, Select,
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, DbErr, EntityTrait, FromQueryResult, JoinType, PaginatorTrait,
+    QueryFilter, QueryOrder, QueryResult, QuerySelect, RelationDef, Select,
 };
 use uuid::Uuid;
 use wire::Tenant;
@@ -96,14 +96,66 @@ async fn with_work<C: ConnectionTrait>(
     Ok(row.map(|(task, work)| TaskAndWork { task, work }))
 }
 
-/// The task `id` of this tenant and agent.
-pub async fn read<C: ConnectionTrait>(
+/// A task with its newest messages and its artifacts, in one statement.
+#[derive(Debug, Clone)]
+pub struct WholeTask {
+    /// The task.
+    pub task: task::Model,
+    /// Bodies of its newest messages, oldest first.
+    pub history: Vec<String>,
+    /// Bodies of its artifacts' chunks, in the order artifacts were made and chunks came.
+    pub chunks: Vec<String>,
+}
+
+/// The task `id` of this tenant and agent with at most `history` messages (none: all), and with its artifacts if they are asked for.
+pub async fn read_whole<C: ConnectionTrait>(
     db: &C,
     tenant: &Tenant,
     agent: &str,
     id: Uuid,
-) -> Result<Option<task::Model>, DbErr> {
-    task::Entity::of(tenant).filter(task::Column::Agent.eq(agent)).filter(task::Column::Id.eq(id)).one(db).await
+    history: Option<i32>,
+    artifacts: bool,
+) -> Result<Option<WholeTask>, DbErr> {
+    let limit = history.map_or(String::new(), |limit| format!(" LIMIT {limit}"));
+    let newest = format!("SELECT seq, body FROM task_message WHERE task_id = task.id ORDER BY seq DESC{limit}");
+    let chunks = match artifacts {
+        true => "SELECT ordinal, chunk, body FROM task_artifact WHERE task_id = task.id",
+        false => "SELECT 0 AS ordinal, 0 AS chunk, '' AS body WHERE 1 = 0",
+    };
+    // The two engines call the same aggregate differently.
+    let aggregate = match db.get_database_backend() {
+        DbBackend::Postgres => "json_agg",
+        _ => "json_group_array",
+    };
+    let bodies = |from: &str, order: &str| {
+        Expr::cust(format!("(SELECT CAST({aggregate}(body ORDER BY {order}) AS text) FROM ({from}) AS bodies)"))
+    };
+    let row = task::Entity::of(tenant)
+        .filter(task::Column::Agent.eq(agent))
+        .filter(task::Column::Id.eq(id))
+        .expr_as(bodies(&newest, "seq"), "history")
+        .expr_as(bodies(chunks, "ordinal, chunk"), "chunks")
+        .into_model::<WholeTask>()
+        .one(db)
+        .await?;
+    Ok(row)
+}
+
+impl FromQueryResult for WholeTask {
+    fn from_query_result(row: &QueryResult, prefix: &str) -> Result<WholeTask, DbErr> {
+        // Of no rows Postgres' aggregate is null.
+        let bodies = |column: &str| -> Result<Vec<String>, DbErr> {
+            match row.try_get::<Option<String>>(prefix, column)? {
+                None => Ok(Vec::new()),
+                Some(text) => serde_json::from_str(&text).map_err(|error| DbErr::Type(format!("{column}: {error}"))),
+            }
+        };
+        Ok(WholeTask {
+            task: task::Model::from_query_result(row, prefix)?,
+            history: bodies("history")?,
+            chunks: bodies("chunks")?,
+        })
+    }
 }
 
 /// Generation and state of these tasks, of whichever tenant: for the sweep of those who wait.

@@ -39,21 +39,28 @@ pub async fn agents_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<Stri
         .await
 }
 
-/// Everything of a work row that a write may have changed, upon the revision, lease and epoch that were read: the fence itself.
+/// What a write changes of a work row, upon the revision, lease and epoch that were read: the fence itself. What it does not change is
+/// not written, since a heartbeat may have moved the lease's end meanwhile.
 pub fn update(read: &work::Model, next: &work::Model) -> UpdateStatement {
     let mut update = Query::update()
         .table(work::Entity)
-        .value(work::Column::DueAt, next.due_at)
-        .value(work::Column::LeaseId, next.lease_id)
-        .value(work::Column::Epoch, next.epoch)
-        .value(work::Column::Worker, next.worker.clone())
-        .value(work::Column::Deliveries, next.deliveries)
-        .value(work::Column::SeenSeq, next.seen_seq)
         .value(work::Column::Revision, next.revision)
         .and_where(Expr::col(work::Column::TaskId).eq(read.task_id))
         .and_where(Expr::col(work::Column::Revision).eq(read.revision))
         .and_where(Expr::col(work::Column::Epoch).eq(read.epoch))
         .to_owned();
+    if next.due_at != read.due_at {
+        update.value(work::Column::DueAt, next.due_at);
+    }
+    if (next.lease_id, next.epoch, &next.worker) != (read.lease_id, read.epoch, &read.worker) {
+        update
+            .value(work::Column::LeaseId, next.lease_id)
+            .value(work::Column::Epoch, next.epoch)
+            .value(work::Column::Worker, next.worker.clone());
+    }
+    if (next.deliveries, next.seen_seq) != (read.deliveries, read.seen_seq) {
+        update.value(work::Column::Deliveries, next.deliveries).value(work::Column::SeenSeq, next.seen_seq);
+    }
     if let Some(lease) = read.lease_id {
         update.and_where(Expr::col(work::Column::LeaseId).eq(lease));
     }
@@ -74,16 +81,22 @@ pub fn delete(read: &work::Model) -> DeleteStatement {
     delete
 }
 
-/// Move the end of a lease that is still current. A heartbeat touches no revision: it decides nothing.
-pub fn renew(task: Uuid, lease: Uuid, epoch: i64, until: i64, seen_seq: i32) -> UpdateStatement {
-    Query::update()
+/// Move the end of a lease that is still current, and note that it was handed history up to `seen`, if it was handed some. That moves the
+/// revision: whoever decides on how much was seen decides anew.
+pub fn renew(task: Uuid, lease: Uuid, epoch: i64, until: i64, seen: Option<i32>) -> UpdateStatement {
+    let mut renew = Query::update()
         .table(work::Entity)
         .value(work::Column::DueAt, until)
-        .value(work::Column::SeenSeq, seen_seq)
         .and_where(Expr::col(work::Column::TaskId).eq(task))
         .and_where(Expr::col(work::Column::LeaseId).eq(lease))
         .and_where(Expr::col(work::Column::Epoch).eq(epoch))
-        .to_owned()
+        .to_owned();
+    if let Some(seen) = seen {
+        renew
+            .value(work::Column::SeenSeq, seen)
+            .value(work::Column::Revision, Expr::col(work::Column::Revision).add(1));
+    }
+    renew
 }
 
 /// The tasks of these work rows, read after their lock so that nothing about them is stale.

@@ -146,6 +146,48 @@ on_every_store! {
         assert!(!f.engine.heartbeat(&Worker::default(), request).await.unwrap().leases[0].held);
     }
 
+    /// A message that a heartbeat handed over is seen: the state its lease then writes answers it, and the task is not ready again.
+    async fn a_message_handed_by_heartbeat_is_seen(f: Fixture) {
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let lease = poll(&f.engine, 1, true).await.remove(0);
+        let mut more = say_to(&task.id, "more");
+        more.configuration = None;
+        let engine = f.engine.clone();
+        let sender = tokio::spawn(async move { send(&engine, "", more).await.unwrap() });
+        while f.engine.heartbeat(&Worker::default(), beat(&lease)).await.unwrap().leases[0].messages.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        apply(&f.engine, &lease, json!([{"requireInput": {}}])).await.unwrap();
+        assert_eq!(sender.await.unwrap().status.state, TaskState::InputRequired);
+        assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty());
+    }
+
+    /// What one replica remembers of a task never hides what another wrote.
+    async fn replicas_do_not_trust_their_memory(f: Fixture) {
+        let other = f.replica(|_| {});
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let lease = poll(&f.engine, 1, true).await.remove(0);
+        let chunk = |id: &str| json!([{"artifact": {"artifact": {"artifactId": id, "parts": [{"text": id}]}}}]);
+        for (n, id) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            let replica = if n % 2 == 0 { &f.engine } else { &other };
+            assert_eq!(apply(replica, &lease, chunk(id)).await.unwrap().generation, 3 + n as i64);
+        }
+        cancel(&other, "", &task.id).await.unwrap();
+        assert_eq!(apply(&f.engine, &lease, chunk("e")).await.unwrap_err().kind, Kind::LeaseLost);
+        assert_eq!(get(&f.engine, "", &task.id).await.unwrap().artifacts.len(), 4);
+    }
+
+    /// A client's message does not shorten a lease that a heartbeat has made longer.
+    async fn a_message_leaves_the_lease_as_long_as_it_is(f: Fixture) {
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let lease = poll(&f.engine, 1, true).await.remove(0);
+        f.clock.advance(LEASE - 1);
+        f.engine.heartbeat(&Worker::default(), beat(&lease)).await.unwrap();
+        send(&f.engine, "", say_to(&task.id, "more")).await.unwrap();
+        f.clock.advance(LEASE - 1);
+        assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty());
+    }
+
     /// A released task is ready after its delay; one released for good fails.
     async fn release_gives_a_task_back(f: Fixture) {
         let task = send(&f.engine, "", say("x")).await.unwrap();

@@ -99,6 +99,13 @@ on_every_store! {
         assert_eq!(f.count("task").await, 0);
     }
 
+    /// A process with another secrets key than the deployment's does not start.
+    async fn another_key_refuses_to_start(f: Fixture) {
+        assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
+        let other = engine::secret_key(f.engine.store(), Some(&[9; 32]), START).await;
+        assert!(matches!(other, Err(engine::StartError::SecretMismatch)), "{other:?}");
+    }
+
     /// Events that come while configs are made and deleted leave every lane without a gap.
     async fn lanes_have_no_gap_under_concurrency(f: Fixture) {
         let task = send(&f.engine, "", say("x")).await.unwrap();
