@@ -1,12 +1,13 @@
 //! Request bodies: bounded, checked for their media type, read by serde, called a `T` by the document.
 
-use poem::error::ReadBodyError;
+use hyper::body::Bytes;
 use poem::http::{HeaderMap, header};
 use poem::{Request, RequestBody};
 use poem_openapi::registry::{MetaMediaType, MetaRequest, Registry};
 use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use serde::de::DeserializeOwned;
+use tokio::io::AsyncReadExt;
 use wire::Error;
 
 use crate::answer::{A2A_JSON, JSON};
@@ -67,22 +68,31 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Error> {
     Err(Error::content_type_not_supported(&found))
 }
 
+/// How much of a body that is too long is read all the same, so that a client which sends before it listens hears why it is refused.
+const DISCARDED: u64 = 64 << 20;
+
 /// Read a body of at most `limit` bytes.
 ///
 /// # Errors
 /// `PayloadTooLarge`; `InvalidRequest` when the body breaks off.
-pub(crate) async fn read(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Vec<u8>, Error> {
+pub(crate) async fn read(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    let read = match declared {
-        Some(length) if length > limit => Err(ReadBodyError::PayloadTooLarge),
+    if declared.is_some_and(|length| length <= limit) {
         // HTTP itself ends such a body at its length.
-        Some(_) => body.into_vec().await,
-        None => body.into_bytes_limit(limit).await.map(Into::into),
-    };
-    match read {
-        Ok(bytes) if bytes.len() > limit => Err(Error::payload_too_large(limit)),
-        Ok(bytes) => Ok(bytes),
-        Err(ReadBodyError::PayloadTooLarge) => Err(Error::payload_too_large(limit)),
-        Err(error) => Err(Error::invalid_request(format!("reading the request's body: {error}")).caused_by(error)),
+        let bytes = body.into_bytes().await.map_err(broken)?;
+        return if bytes.len() > limit { Err(Error::payload_too_large(limit)) } else { Ok(bytes) };
     }
+    let mut reader = body.into_async_read();
+    let mut bytes = Vec::new();
+    (&mut reader).take(limit as u64 + 1).read_to_end(&mut bytes).await.map_err(broken)?;
+    if bytes.len() <= limit {
+        return Ok(bytes.into());
+    }
+    // Whether all of it could be read changes nothing.
+    let _read = tokio::io::copy(&mut reader.take(DISCARDED), &mut tokio::io::sink()).await;
+    Err(Error::payload_too_large(limit))
+}
+
+fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::invalid_request(format!("reading the request's body: {error}")).caused_by(error)
 }

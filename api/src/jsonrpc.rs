@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use engine::Caller;
+use hyper::body::Bytes;
 use poem::Response;
 use poem::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
@@ -45,34 +46,34 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, bas
         return Served::of("-", not_allowed(&request));
     }
     let sent = request.take_body();
-    let bytes = body::read(sent, request.headers(), shared.options.body_bytes).await;
-    let envelope = bytes.as_deref().map(Envelope::read);
-    let id = envelope.as_ref().ok().and_then(|envelope| envelope.id).unwrap_or("null").to_owned();
+    let (bytes, unread) = match body::read(sent, request.headers(), shared.options.body_bytes).await {
+        Ok(bytes) => (bytes, None),
+        Err(error) => (Bytes::new(), Some(error)),
+    };
+    let Envelope { id, call } = Envelope::read(&bytes);
+    let id = id.unwrap_or("null");
     let caller = match base.caller(shared, None) {
         Ok(caller) => caller,
         Err(error) => {
             let status = if error.kind == Kind::MethodNotFound { StatusCode::NOT_FOUND } else { StatusCode::OK };
-            return Served::of("-", refusal(&id, &error, status));
+            return Served::of("-", refusal(id, &error, status));
         }
     };
     let tenant = caller.tenant.clone();
     let checked = version::check(request.headers(), request.uri().query())
         .and_then(|()| body::check_type(request.headers()))
-        .and_then(|()| match envelope {
-            Ok(envelope) => envelope.call,
-            Err(_) => Err(bytes.as_ref().err().map(again).unwrap_or_else(|| Error::invalid_request("no body"))),
-        })
+        .and_then(|()| unread.map_or(call, Err))
         .and_then(|call| Ok((method(&call.method)?, call.params)));
     let (method, params) = match checked {
         Ok(checked) => checked,
-        Err(error) => return served("-", tenant, &id, Err(error)),
+        Err(error) => return served("-", tenant, id, Err(error)),
     };
     let called = async {
         capability::check(&caller.agent, method)?;
-        let exchange = Exchange { shared, caller: &caller, headers: request.headers(), params, id: &id };
+        let exchange = Exchange { shared, caller: &caller, headers: request.headers(), params, id };
         exchange.run(method).await
     };
-    served(method, tenant, &id, called.await)
+    served(method, tenant, id, called.await)
 }
 
 fn served(operation: &'static str, tenant: Tenant, id: &str, outcome: Result<Vec<u8>, Error>) -> Served {
@@ -92,13 +93,6 @@ fn method(name: &str) -> Result<&'static str, Error> {
         let methods = METHODS.join(", ");
         Error::method_not_found(name).doing(format!("there is no method `{name}`; there are: {methods}"))
     })
-}
-
-/// A failure to read the body, which is reported from a borrow.
-fn again(error: &Error) -> Error {
-    let mut again = Error::new(error.kind, error.message.clone());
-    again.metadata.clone_from(&error.metadata);
-    again
 }
 
 /// One call of one method.

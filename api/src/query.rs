@@ -1,14 +1,16 @@
 //! Query parameters as a request message (§11.5): named in camelCase or snake_case, typed by the message's own description.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use poem::{Request, RequestBody};
-use poem_openapi::registry::Registry;
+use poem_openapi::registry::{MetaParamIn, MetaSchemaRef, Registry};
+use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use wire::description::{Described, FieldDescription};
-use wire::{Error, Violation};
+use wire::{Error, Path, Validate, Violation};
 
 use crate::failure::Failure;
 use crate::route::percent_decode;
@@ -16,7 +18,7 @@ use crate::route::percent_decode;
 /// A query read as the message `T`. Parameters that are none of its fields are ignored.
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<'a, T: Described + DeserializeOwned + Send> ApiExtractor<'a> for Query<T> {
+impl<'a, T: Described + DeserializeOwned + Validate + Send> ApiExtractor<'a> for Query<T> {
     // The document's parameters are added from the same description: see `document.rs`.
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::PoemExtractor];
     type ParamType = ();
@@ -33,11 +35,48 @@ impl<'a, T: Described + DeserializeOwned + Send> ApiExtractor<'a> for Query<T> {
     }
 }
 
+/// One query parameter of an operation whose query is no message: absent, or a `T`.
+pub(crate) struct Asked<T>(pub(crate) Option<T>);
+
+impl<'a, T: Type + FromStr> ApiExtractor<'a> for Asked<T> {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
+    type ParamType = T;
+    type ParamRawType = T;
+
+    fn param_in() -> Option<MetaParamIn> {
+        Some(MetaParamIn::Query)
+    }
+
+    fn param_schema_ref() -> Option<MetaSchemaRef> {
+        Some(T::schema_ref())
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        _body: &mut RequestBody,
+        options: ExtractParamOptions<T>,
+    ) -> poem::Result<Self> {
+        let name = options.name;
+        let mut values =
+            pairs(request.uri().query().unwrap_or_default()).filter(|pair| pair.0.as_deref() == Some(name));
+        let wrong = |complaint: String| Err(Failure(Error::invalid(name, complaint)).into());
+        match (values.next(), values.next()) {
+            (None, _) => Ok(Asked(None)),
+            (Some(_), Some(_)) => wrong("is given twice".into()),
+            (Some((_, None)), None) => wrong("is not UTF-8".into()),
+            (Some((_, Some(text))), None) => match text.parse() {
+                Ok(value) => Ok(Asked(Some(value))),
+                Err(_) => wrong(format!("must be a {}", T::name())),
+            },
+        }
+    }
+}
+
 /// Read a query.
 ///
 /// # Errors
 /// `InvalidParams` naming every parameter that is wrong.
-pub(crate) fn read<T: Described + DeserializeOwned>(query: &str) -> Result<T, Error> {
+pub(crate) fn read<T: Described + DeserializeOwned + Validate>(query: &str) -> Result<T, Error> {
     let mut members = Map::new();
     let mut violations = Vec::new();
     for (name, value) in pairs(query) {
@@ -61,7 +100,16 @@ pub(crate) fn read<T: Described + DeserializeOwned>(query: &str) -> Result<T, Er
         };
         violations.push(Violation::new(field.json_name, complaint));
     }
-    if violations.is_empty() { parse(Value::Object(members)) } else { Err(Error::invalid_all(violations)) }
+    if violations.is_empty() {
+        // The operation checks the rest, together with what stands in the path.
+        return parse(Value::Object(members));
+    }
+    let known: Vec<String> = members.keys().cloned().collect();
+    let message: T = parse(Value::Object(members))?;
+    let mut others = Vec::new();
+    message.check(&Path::ROOT, &mut others);
+    violations.extend(others.into_iter().filter(|other| known.contains(&other.field)));
+    Err(Error::invalid_all(violations))
 }
 
 fn parse<T: DeserializeOwned>(members: Value) -> Result<T, Error> {
@@ -142,5 +190,8 @@ mod tests {
             "pageToken",
         ];
         assert_eq!(fields, expected);
+        let error = read::<ListTasksRequest>("includeArtifacts=1&pageSize=0").unwrap_err();
+        let fields: Vec<&str> = error.violations.iter().map(|violation| violation.field.as_str()).collect();
+        assert_eq!(fields, ["includeArtifacts", "pageSize"]);
     }
 }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use engine::operation::{AllPushConfigs, AllTasks};
 use engine::{LeaseClaim, LeaseName};
-use poem_openapi::__private::UrlQuery;
 use poem_openapi::OpenApi;
-use poem_openapi::param::{Header, Query};
+use poem_openapi::param::Header;
 use uuid::Uuid;
 use wire::worker::{
     Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse, LEASE_HEADER,
@@ -21,7 +20,7 @@ use crate::body::{Body, MaybeBody};
 use crate::call::{Call, Path};
 use crate::failure::{self, Failure};
 use crate::log::Served;
-use crate::query::pairs;
+use crate::query::Asked;
 use crate::verbs::{Found, Table};
 use crate::{rest, route};
 
@@ -224,20 +223,20 @@ impl Workers {
         &self,
         call: &Call,
         /** Only of this agent. */
-        agent: Query<Option<String>>,
+        agent: Asked<String>,
         /** Only of this tenant; empty for those of no tenant. */
-        tenant: Query<Option<String>>,
+        tenant: Asked<String>,
         /** Only in this state, by its name, such as `TASK_STATE_WORKING`. */
-        state: Query<Option<String>>,
+        state: Asked<String>,
         /** Only of this context. */
         #[oai(name = "contextId")]
-        context_id: Query<Option<String>>,
+        context_id: Asked<String>,
         /** 1 to 100; 50 when left out. */
         #[oai(name = "pageSize")]
-        page_size: Query<Option<i32>>,
+        page_size: Asked<i32>,
         /** Where the last page ended. */
         #[oai(name = "pageToken")]
-        page_token: Query<Option<String>>,
+        page_token: Asked<String>,
     ) -> Reply<ListAllTasksResponse> {
         let request = AllTasks {
             agent: agent.0,
@@ -257,13 +256,13 @@ impl Workers {
         call: &Call,
         /** Only of this task. */
         #[oai(name = "taskId")]
-        task_id: Query<Option<String>>,
+        task_id: Asked<String>,
         /** 1 to 100; 50 when left out. */
         #[oai(name = "pageSize")]
-        page_size: Query<Option<i32>>,
+        page_size: Asked<i32>,
         /** Where the last page ended. */
         #[oai(name = "pageToken")]
-        page_token: Query<Option<String>>,
+        page_token: Asked<String>,
     ) -> Reply<ListAllPushNotificationConfigsResponse> {
         let request = AllPushConfigs { task_id: task_id.0, page_size: page_size.0, page_token: page_token.0 };
         reply(&call.engine.all_push_configs(&call.worker, request).await?)
@@ -346,7 +345,7 @@ pub(crate) fn table() -> Table {
 }
 
 /// Answer a request of the worker surface; `path` is what follows the prefix.
-pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, path: &str) -> Served {
+pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &str) -> Served {
     let (operation, values) = match shared.worker.find(request.method(), path) {
         Found::Operation(operation, values) => (operation, values),
         Found::OtherMethods(allow) => return Served::of("-", rest::not_allowed(&request, &allow, Media::Json)),
@@ -357,12 +356,6 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, pat
     };
     let params: Result<Vec<String>, Error> =
         values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect();
-    let params = params.and_then(|params| {
-        let query = query(&request)?;
-        // Where poem-openapi routes by itself, it puts the query there; its parameters look nowhere else.
-        request.extensions_mut().insert(UrlQuery(query));
-        Ok(params)
-    });
     let response = match (params, &operation.endpoint) {
         (Ok(params), Some(endpoint)) => {
             let call = Call {
@@ -378,16 +371,4 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, pat
         (Err(error), _) => failure::response(&error, Media::Json),
     };
     Served::of(operation.id, response).for_tenant(Tenant::none())
-}
-
-/// The parameters of the query, decoded.
-///
-/// # Errors
-/// `InvalidParams` for what is not UTF-8.
-fn query(request: &poem::Request) -> Result<Vec<(String, String)>, Error> {
-    let each = pairs(request.uri().query().unwrap_or_default()).map(|pair| match pair {
-        (Some(name), Some(value)) => Ok((name.into_owned(), value.into_owned())),
-        (name, _) => Err(Error::invalid(name.as_deref().unwrap_or("query"), "is not UTF-8")),
-    });
-    each.collect()
 }

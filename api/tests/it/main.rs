@@ -1,5 +1,7 @@
 //! The surfaces over an engine on SQLite in memory.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so")]
+
 mod bad_input;
 mod client;
 mod documents;
@@ -9,3 +11,4 @@ mod lifecycle;
 mod outcomes;
 mod routes;
 mod smoke;
+mod socket;
