@@ -41,18 +41,18 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Every promise by name, with how often it was broken.
+    /// Every promise by what breaks it, with how often that happened.
     pub fn promises(&self) -> [(&'static str, usize); 9] {
         [
             ("lost", self.lost),
             ("doubled", self.doubled),
-            ("wrong", self.wrong),
-            ("two ends", self.two_ends),
-            ("gaps", self.gaps),
-            ("missing", self.missing),
-            ("out of order", self.out_of_order),
-            ("spoiled", self.spoiled),
-            ("errors", self.errors),
+            ("not completed, or wrong artifact", self.wrong),
+            ("two terminal events", self.two_ends),
+            ("gaps in the stored events", self.gaps),
+            ("webhook events missing", self.missing),
+            ("webhook events out of order", self.out_of_order),
+            ("webhook events spoiled", self.spoiled),
+            ("answers 500", self.errors),
         ]
     }
 
