@@ -25,6 +25,7 @@ mod recent;
 pub mod secret;
 pub mod settings;
 pub mod store;
+pub mod stream;
 mod sweep;
 mod view;
 pub mod watch;
@@ -44,6 +45,7 @@ pub use store::Store;
 use allowance::Allowances;
 use queue::Queue;
 use recent::Recent;
+use stream::Sources;
 
 /// Why an engine could not start.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +92,7 @@ struct Inner {
     allowances: Allowances,
     queue: Queue,
     recent: Recent,
+    sources: Sources,
     closing: signal::Sender<bool>,
 }
 
@@ -124,6 +127,7 @@ impl Engine {
             allowances: Allowances::default(),
             queue: Queue::default(),
             recent: Recent::default(),
+            sources: Sources::default(),
             closing: signal::Sender::new(false),
         };
         Engine { inner: Arc::new(inner) }

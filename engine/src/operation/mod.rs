@@ -17,7 +17,9 @@ mod poll;
 mod push_config;
 mod release;
 mod send_message;
+mod send_streaming_message;
 mod session;
+mod subscribe_to_task;
 
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;

@@ -13,13 +13,23 @@ use crate::change::{Change, delivery, state_of, timestamp, to_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
 use crate::view::{Shown, whole};
+use crate::watch::Watcher;
 use crate::{Caller, Engine, Hint, database, store, unwritten};
 
 /// A task and which of its messages a send was.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
-    task: Uuid,
-    seq: i32,
+pub(super) struct Sent {
+    pub(super) task: Uuid,
+    pub(super) seq: i32,
+}
+
+impl Sent {
+    /// Whether the task's state is one that this message, or one after it, has caused: finished, or interrupted by a lease that was
+    /// handed the message.
+    pub(super) fn is_answered_by(self, task: &task::Model) -> bool {
+        let state = state_of(task);
+        state.is_terminal() || (state.is_interrupted() && task.answered_seq >= self.seq)
+    }
 }
 
 /// An `Idempotency-Key` and what it was used with.
@@ -51,37 +61,39 @@ impl Engine {
         key: Option<String>,
         request: SendMessageRequest,
     ) -> Result<SendMessageResponse, Error> {
-        self.check_send(caller, &request)?;
-        let key = key.map(|text| Key::of(text, &request)).transpose()?;
         let configuration = request.configuration.clone().unwrap_or_default();
         let shown = Shown { history: configuration.history_length, artifacts: true };
-        // Watching begins before writing, so that no answer falls between.
-        let new = self.ids().next();
-        let mut watcher = self.bus().hub().watch.begin(new);
-        let mut outcome = Outcome::Again;
-        for attempt in 0..TRIES {
-            outcome = self.try_send(caller, key.as_ref(), &request, new, attempt == 0).await?;
-            if !matches!(outcome, Outcome::Again) {
-                break;
-            }
-        }
-        let (sent, made) = match outcome {
-            Outcome::Written(sent, made) => (sent, made),
-            Outcome::Known(sent) => (sent, None),
-            Outcome::Again => return Err(unwritten("storing a message")(WriteError::Lost)),
-        };
-        let task = if configuration.return_immediately {
-            match made {
-                Some(task) => trimmed(*task, shown),
-                None => whole(&self.read_whole(caller, sent.task, shown).await?)?,
-            }
-        } else {
-            if sent.task != new {
-                watcher = self.bus().hub().watch.begin(sent.task);
-            }
-            self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?
+        let (sent, made, watcher) = self.store_message(caller, key, &request).await?;
+        let task = match made {
+            Some(task) if configuration.return_immediately => trimmed(*task, shown),
+            None if configuration.return_immediately => whole(&self.read_whole(caller, sent.task, shown).await?)?,
+            made => self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?,
         };
         Ok(SendMessageResponse::Task(task))
+    }
+
+    /// What every send begins with: check, store, and watch the task from before it was written, so that no answer falls between. A
+    /// task that was made just now is answered as it was written.
+    pub(super) async fn store_message(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        request: &SendMessageRequest,
+    ) -> Result<(Sent, Option<Box<Task>>, Watcher), Error> {
+        self.check_send(caller, request)?;
+        let key = key.map(|text| Key::of(text, request)).transpose()?;
+        let new = self.ids().next();
+        let watcher = self.bus().hub().watch.begin(new);
+        for attempt in 0..TRIES {
+            let (sent, made) = match self.try_send(caller, key.as_ref(), request, new, attempt == 0).await? {
+                Outcome::Written(sent, made) => (sent, made),
+                Outcome::Known(sent) => (sent, None),
+                Outcome::Again => continue,
+            };
+            let watcher = if sent.task == new { watcher } else { self.bus().hub().watch.begin(sent.task) };
+            return Ok((sent, made, watcher));
+        }
+        Err(unwritten("storing a message")(WriteError::Lost))
     }
 
     /// What can be said without reading anything.
@@ -310,7 +322,7 @@ impl Engine {
         &self,
         caller: &Caller,
         sent: Sent,
-        mut watcher: crate::watch::Watcher,
+        mut watcher: Watcher,
         is_new: bool,
         shown: Shown,
     ) -> Result<Task, Error> {
@@ -318,8 +330,7 @@ impl Engine {
         loop {
             if look {
                 let read = self.read_whole(caller, sent.task, shown).await?;
-                let state = state_of(&read.task);
-                if state.is_terminal() || (state.is_interrupted() && read.task.answered_seq >= sent.seq) {
+                if sent.is_answered_by(&read.task) {
                     return whole(&read);
                 }
             }
@@ -397,7 +408,7 @@ pub(super) fn new_lane(config: &entity::push_config::Model) -> push_lane::Model 
     }
 }
 
-fn trimmed(mut task: Task, shown: Shown) -> Task {
+pub(super) fn trimmed(mut task: Task, shown: Shown) -> Task {
     if let Some(limit) = shown.history {
         let surplus = task.history.len().saturating_sub(limit.max(0) as usize);
         task.history.drain(..surplus);
