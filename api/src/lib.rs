@@ -20,6 +20,7 @@ mod query;
 mod rest;
 mod route;
 mod serve;
+mod sse;
 mod verbs;
 mod version;
 mod worker;
