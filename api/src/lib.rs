@@ -21,6 +21,7 @@ mod rest;
 mod route;
 mod serve;
 mod sse;
+mod stall;
 mod verbs;
 mod version;
 mod worker;

@@ -17,12 +17,19 @@ pub struct Options {
     pub drain: Duration,
     /// How long a stream may be silent before a comment tells everything between here and the client that it lives.
     pub keep_alive: Duration,
+    /// How long a client may take nothing of what it is sent before its connection is closed.
+    pub stall: Duration,
 }
 
 impl Default for Options {
-    /// 4 MiB, 10 seconds and 15 seconds.
+    /// 4 MiB, 10 seconds, 15 seconds and 60 seconds.
     fn default() -> Self {
-        Options { body_bytes: 4 << 20, drain: Duration::from_secs(10), keep_alive: Duration::from_secs(15) }
+        Options {
+            body_bytes: 4 << 20,
+            drain: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(15),
+            stall: Duration::from_secs(60),
+        }
     }
 }
 
@@ -38,5 +45,5 @@ pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shut
         state.drain();
         engine.close();
     };
-    connection::serve(listener, app, stop, options.drain).await;
+    connection::serve(listener, app, stop, options).await;
 }

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use api::Options;
 use poem::{Endpoint, Response};
 use serde_json::{Value, json};
 
 use super::{apply, said};
-use crate::client::{Platform, immediately, text};
-use crate::server::{Reader, call, server};
+use crate::client::{Platform, immediately, settings, text};
+use crate::server::{Reader, call, server, server_with};
 
 /// Wait until nobody waits for any task's news.
 async fn nobody_watches<E: Endpoint<Output = Response>>(platform: &Platform<E>) {
@@ -90,9 +91,7 @@ async fn who_does_not_read_is_cut_off_and_costs_the_others_nothing() {
     apply(&server.platform, &held, json!([{"work": {}}])).await;
     assert_eq!(slow.event().await.unwrap().0, 2);
     assert_eq!(quick.event().await.unwrap().0, 2);
-    let long = "x".repeat(100_000);
-    let progress = json!({"progress": {"statusMessage": {"parts": [{"text": long}]}}});
-    let batch = Value::Array(vec![progress; EACH]);
+    let batch = batch_of(EACH);
     let mut last = 2;
     for _ in 0..BATCHES {
         apply(&server.platform, &held, batch.clone()).await;
@@ -108,6 +107,43 @@ async fn who_does_not_read_is_cut_off_and_costs_the_others_nothing() {
     let resumed = server.subscribe(&held.task, Some(&cut.to_string())).await.numbers().await;
     assert_eq!(resumed, (cut + 1..=last + 1).collect::<Vec<_>>());
     nobody_watches(&server.platform).await;
+}
+
+/// So many events of 64 KB.
+fn batch_of(count: usize) -> Value {
+    let long = "x".repeat(64_000);
+    let progress = json!({"progress": {"statusMessage": {"parts": [{"text": long}]}}});
+    Value::Array(vec![progress; count])
+}
+
+#[tokio::test]
+async fn who_never_reads_is_not_waited_for() {
+    let options = Options { stall: Duration::from_millis(500), ..Options::default() };
+    let server = server_with(settings(), options).await;
+    let held = server.platform.hold().await;
+    let mut idle = server.subscribe(&held.task, None).await;
+    let mut slow = server.subscribe(&held.task, None).await;
+    assert_eq!(idle.event().await.unwrap().0, 1);
+    assert_eq!(slow.event().await.unwrap().0, 1);
+    apply(&server.platform, &held, json!([{"work": {}}])).await;
+    let mut last = 2;
+    assert_eq!(idle.event().await.unwrap().0, last);
+    // As much as the buffers between take, and then some.
+    for _ in 0..20 {
+        apply(&server.platform, &held, batch_of(20)).await;
+        for _ in 0..20 {
+            last += 1;
+            assert_eq!(idle.event().await.unwrap().0, last);
+        }
+    }
+    // Silence is no stall: longer than the patience, and the one that reads is still there.
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    apply(&server.platform, &held, json!([said("one")])).await;
+    assert_eq!(idle.event().await.unwrap().0, last + 1);
+    drop(idle);
+    // The other one was not: it never left, and yet nothing is left of it.
+    nobody_watches(&server.platform).await;
+    drop(slow);
 }
 
 /// Read what follows number `last` without a gap; where the stream says it was cut.
