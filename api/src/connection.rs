@@ -17,13 +17,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::Options;
 use crate::app::App;
+use crate::stall::Impatient;
 
 /// How long the head of a request may take to arrive, from the connection or the last answer on.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return.
-pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>, grace: Duration) {
+/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within [`Options::drain`], and return.
+pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>, options: Options) {
     let (ending, ended) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -32,7 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, remote)) => {
-                    connections.spawn(one(socket, Addr::from(remote), app.clone(), ended.clone()));
+                    connections.spawn(one(socket, Addr::from(remote), options.stall, app.clone(), ended.clone()));
                 }
                 Err(error) => {
                     // Out of file handles, most likely: some will be given back.
@@ -45,14 +47,15 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
     }
     drop(listener);
     ending.send_replace(true);
-    let finished = tokio::time::timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+    let finished =
+        tokio::time::timeout(options.drain, async { while connections.join_next().await.is_some() {} }).await;
     if finished.is_err() {
         tracing::warn!(connections = connections.len(), "ending connections that did not finish in time");
     }
 }
 
 /// One connection. When it ends, for whatever reason, so do the handlers of its requests.
-async fn one(socket: TcpStream, remote: Addr, app: App, mut ended: watch::Receiver<bool>) {
+async fn one(socket: TcpStream, remote: Addr, stall: Duration, app: App, mut ended: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "setting nodelay");
@@ -67,7 +70,7 @@ async fn one(socket: TcpStream, remote: Addr, app: App, mut ended: watch::Receiv
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let connection = builder.serve_connection(TokioIo::new(socket), service);
+    let connection = builder.serve_connection(TokioIo::new(Impatient::new(socket, stall)), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         result = connection.as_mut() => {
