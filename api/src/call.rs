@@ -1,5 +1,7 @@
 //! What a handler is given besides its body: the engine, who asks, and the values in the path.
 
+use std::sync::Arc;
+
 use engine::{Caller, Engine, Worker};
 use poem::http::HeaderMap;
 use poem::{FromRequest, Request, RequestBody};
@@ -8,6 +10,7 @@ use poem_openapi::types::Type as _;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use wire::Error;
 
+use crate::app::Shared;
 use crate::failure::Failure;
 use crate::route;
 
@@ -19,11 +22,21 @@ pub(crate) struct Call {
     pub(crate) caller: Option<Caller>,
     pub(crate) worker: Worker,
     pub(crate) body_bytes: usize,
+    /// What cards are made from; workers need none.
+    pub(crate) shared: Option<Arc<Shared>>,
     /// The decoded values of the path's parameters, in its order.
     pub(crate) params: Vec<String>,
 }
 
 impl Call {
+    /// What cards are made from.
+    ///
+    /// # Errors
+    /// `Internal` on the worker surface.
+    pub(crate) fn shared(&self) -> Result<&Shared, Error> {
+        self.shared.as_deref().ok_or_else(|| Error::internal("a card was asked for on the worker surface"))
+    }
+
     /// The caller, given the tenant that body or query name.
     ///
     /// # Errors

@@ -7,9 +7,10 @@ use poem::http::{HeaderValue, Method, header};
 use poem::{Endpoint, Request, Response};
 use poem_openapi::OpenApi;
 use wire::{
-    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetTaskPushNotificationConfigRequest,
-    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, ListTasksRequest,
-    ListTasksResponse, SendMessageRequest, SendMessageResponse, Task, TaskPushNotificationConfig,
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, SendMessageRequest,
+    SendMessageResponse, Task, TaskPushNotificationConfig,
 };
 
 use crate::answer::{Empty, Media, Reply, answer as reply, nothing};
@@ -21,7 +22,7 @@ use crate::log::Served;
 use crate::query::Query;
 use crate::route::{self, Base};
 use crate::verbs::{Found, Table};
-use crate::{capability, version};
+use crate::{capability, card, service};
 
 mod page;
 pub(crate) use page::Page;
@@ -161,6 +162,18 @@ impl Rest {
         call.engine.delete_push_config(&caller, request).await?;
         nothing()
     }
+
+    /// Read what the agent's card says to clients that have shown who they are.
+    #[oai(path = "/extendedAgentCard", method = "get", operation_id = "GetExtendedAgentCard")]
+    async fn get_extended_agent_card(
+        &self,
+        call: &Call,
+        request: &Request,
+        query: Query<GetExtendedAgentCardRequest>,
+    ) -> Result<card::Extended, Failure> {
+        let caller = call.caller(&query.0.tenant)?;
+        Ok(card::Extended(card::extended(call.shared()?, &caller, request)?))
+    }
 }
 
 /// The paths of operations that no agent declares yet. Subscribing is GET in the proto and POST in the prose (AMB-01).
@@ -168,7 +181,6 @@ const UNDECLARED: &[(&str, Method, &str)] = &[
     ("/message/@stream", Method::POST, "SendStreamingMessage"),
     ("/tasks/:id/@subscribe", Method::GET, "SubscribeToTask"),
     ("/tasks/:id/@subscribe", Method::POST, "SubscribeToTask"),
-    ("/extendedAgentCard", Method::GET, "GetExtendedAgentCard"),
 ];
 
 /// The paths and what they lead to.
@@ -201,16 +213,20 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
         Err(error) => return Served::of(operation.id, failure::response(&error, media)),
     };
     let tenant = caller.tenant.clone();
-    let checked = version::check(request.headers(), request.uri().query())
-        .and_then(|()| capability::check(&caller.agent, operation.id))
+    let activated = match service::check(&caller.agent, request.headers(), request.uri().query()) {
+        Ok(activated) => activated,
+        Err(error) => return Served::of(operation.id, failure::response(&error, media)).for_tenant(tenant),
+    };
+    let checked = capability::check(&caller.agent, operation.id)
         .and_then(|()| values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect());
-    let response = match (checked, &operation.endpoint) {
+    let mut response = match (checked, &operation.endpoint) {
         (Ok(params), Some(endpoint)) => {
             let call = Call {
                 engine: shared.engine.clone(),
                 caller: Some(caller),
                 worker: Default::default(),
                 body_bytes: shared.options.body_bytes,
+                shared: Some(shared.clone()),
                 params,
             };
             run(endpoint, request, call, media).await
@@ -218,6 +234,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
         (Ok(_), None) => failure::response(&Error::internal("an operation without a handler"), media),
         (Err(error), _) => failure::response(&error, media),
     };
+    activated.mark(&mut response);
     Served::of(operation.id, response).for_tenant(tenant)
 }
 

@@ -363,6 +363,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
                 caller: None,
                 worker: Default::default(),
                 body_bytes: shared.options.body_bytes,
+                shared: None,
                 params,
             };
             rest::run(endpoint, request, call, Media::Json).await

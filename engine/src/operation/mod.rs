@@ -9,6 +9,7 @@ mod all_tasks;
 mod apply;
 mod cancel_task;
 mod claim;
+mod get_extended_agent_card;
 mod get_task;
 mod heartbeat;
 pub mod lease;
