@@ -18,6 +18,8 @@ pub struct Agent {
     pub client_contexts: bool,
     /// Whether tasks may be canceled; a worker may still forbid it for a stage.
     pub cancelable: bool,
+    /// `capabilities.streaming` of the card (§3.3.4).
+    pub streaming: bool,
     /// `capabilities.pushNotifications` of the card (§3.3.4).
     pub push_notifications: bool,
     /// Whether a push config created on a running task first hears a `{task}` snapshot.
@@ -63,6 +65,7 @@ impl Agent {
             input_modes: Vec::new(),
             client_contexts: true,
             cancelable: true,
+            streaming: true,
             push_notifications: true,
             push_snapshot: true,
             lease: Duration::from_secs(30),

@@ -8,18 +8,29 @@ use wire::{
     TaskStatus, Violation,
 };
 
-use super::{TRIES, task_id};
+use super::attempt::Attempt;
+use super::task_id;
 use crate::change::{Change, delivery, state_of, timestamp, to_text};
+use crate::store::Write;
 use crate::store::task::TaskAndWork;
-use crate::store::{Write, WriteError};
 use crate::view::{Shown, whole};
+use crate::watch::Watcher;
 use crate::{Caller, Engine, Hint, database, store, unwritten};
 
 /// A task and which of its messages a send was.
 #[derive(Debug, Clone, Copy)]
-struct Sent {
-    task: Uuid,
-    seq: i32,
+pub(super) struct Sent {
+    pub(super) task: Uuid,
+    pub(super) seq: i32,
+}
+
+impl Sent {
+    /// Whether the task's state is one that this message, or one after it, has caused: finished, or interrupted by a lease that was
+    /// handed the message.
+    pub(super) fn is_answered_by(self, task: &task::Model) -> bool {
+        let state = state_of(task);
+        state.is_terminal() || (state.is_interrupted() && task.answered_seq >= self.seq)
+    }
 }
 
 /// An `Idempotency-Key` and what it was used with.
@@ -27,16 +38,6 @@ struct Sent {
 struct Key {
     text: String,
     hash: String,
-}
-
-/// What one try of a send came to.
-enum Outcome {
-    /// Written now. A new task is here as it was written.
-    Written(Sent, Option<Box<Task>>),
-    /// Written by an earlier call with the same key.
-    Known(Sent),
-    /// Another write came first; decide again.
-    Again,
 }
 
 impl Engine {
@@ -51,37 +52,40 @@ impl Engine {
         key: Option<String>,
         request: SendMessageRequest,
     ) -> Result<SendMessageResponse, Error> {
-        self.check_send(caller, &request)?;
-        let key = key.map(|text| Key::of(text, &request)).transpose()?;
         let configuration = request.configuration.clone().unwrap_or_default();
         let shown = Shown { history: configuration.history_length, artifacts: true };
-        // Watching begins before writing, so that no answer falls between.
-        let new = self.ids().next();
-        let mut watcher = self.bus().hub().watch.begin(new);
-        let mut outcome = Outcome::Again;
-        for attempt in 0..TRIES {
-            outcome = self.try_send(caller, key.as_ref(), &request, new, attempt == 0).await?;
-            if !matches!(outcome, Outcome::Again) {
-                break;
-            }
-        }
-        let (sent, made) = match outcome {
-            Outcome::Written(sent, made) => (sent, made),
-            Outcome::Known(sent) => (sent, None),
-            Outcome::Again => return Err(unwritten("storing a message")(WriteError::Lost)),
-        };
-        let task = if configuration.return_immediately {
-            match made {
-                Some(task) => trimmed(*task, shown),
-                None => whole(&self.read_whole(caller, sent.task, shown).await?)?,
-            }
-        } else {
-            if sent.task != new {
-                watcher = self.bus().hub().watch.begin(sent.task);
-            }
-            self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?
+        let (sent, made, watcher) = self.store_message(caller, key, &request).await?;
+        let task = match made {
+            Some(task) if configuration.return_immediately => trimmed(*task, shown),
+            None if configuration.return_immediately => whole(&self.read_whole(caller, sent.task, shown).await?)?,
+            made => self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?,
         };
         Ok(SendMessageResponse::Task(task))
+    }
+
+    /// What every send begins with: check, store, and watch the task from before it was written, so that no answer falls between. A
+    /// task that was made just now is answered as it was written.
+    pub(super) async fn store_message(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        request: &SendMessageRequest,
+    ) -> Result<(Sent, Option<Box<Task>>, Watcher), Error> {
+        self.check_send(caller, request)?;
+        let key = key.map(|text| Key::of(text, request)).transpose()?;
+        let new = self.ids().next();
+        let watcher = self.bus().hub().watch.begin(new);
+        // A continued task has a turn to take; a new one races for nothing but its key and its place in the allowance.
+        let continued = request.message.as_ref().and_then(|message| Uuid::try_parse(&message.task_id).ok());
+        let mut attempts = self.attempts("storing a message", continued);
+        let (sent, made) = loop {
+            let attempt = attempts.next().await?;
+            if let Some(stored) = self.try_send(caller, key.as_ref(), request, new, attempt).await? {
+                break stored;
+            }
+        };
+        let watcher = if sent.task == new { watcher } else { self.bus().hub().watch.begin(sent.task) };
+        Ok((sent, made, watcher))
     }
 
     /// What can be said without reading anything.
@@ -112,19 +116,19 @@ impl Engine {
         key: Option<&Key>,
         request: &SendMessageRequest,
         new: Uuid,
-        first: bool,
-    ) -> Result<Outcome, Error> {
+        attempt: Attempt<'_>,
+    ) -> Result<Option<(Sent, Option<Box<Task>>)>, Error> {
         let now = self.clock().now();
-        let mut write = Write::new();
         if let Some(key) = key
-            && let Some(sent) = self.find_key(caller, key, now, &mut write).await?
+            && let Some(sent) = self.find_key(caller, key, now).await?
         {
-            return Ok(Outcome::Known(sent));
+            return Ok(Some((sent, None)));
         }
+        let mut write = Write::new();
         let message = request.message.clone().unwrap_or_default();
         let configuration = request.configuration.clone().unwrap_or_default();
         let (sent, hints, made) = if message.task_id.is_empty() {
-            self.take_allowance(caller, first, now, &mut write).await?;
+            self.take_allowance(caller, attempt.is_first(), now, &mut write).await?;
             let (task, hints) = self.create(caller, request, message, &configuration, new, now, &mut write)?;
             (Sent { task: new, seq: 1 }, hints, Some(task))
         } else {
@@ -142,18 +146,15 @@ impl Engine {
                 created_at: now,
             }));
         }
-        match self.store().write(write).await {
-            Ok(()) => {
-                self.bus().send(hints);
-                Ok(Outcome::Written(sent, made.map(Box::new)))
-            }
-            Err(WriteError::Lost) => Ok(Outcome::Again),
-            Err(error) => Err(unwritten("storing a message")(error)),
-        }
+        Ok(attempt.write(write).await?.then(|| {
+            self.bus().send(hints);
+            (sent, made.map(Box::new))
+        }))
     }
 
-    /// What the key stands for, if it is known. One that has expired is forgotten in the write to come.
-    async fn find_key(&self, caller: &Caller, key: &Key, now: i64, write: &mut Write) -> Result<Option<Sent>, Error> {
+    /// What the key stands for, if it is known. One that has expired is forgotten first: a row cannot be deleted and inserted anew in
+    /// one statement.
+    async fn find_key(&self, caller: &Caller, key: &Key, now: i64) -> Result<Option<Sent>, Error> {
         let db = self.store().read();
         let known = store::send_key::read(db, &caller.tenant, &caller.agent.name, &key.text)
             .await
@@ -161,11 +162,9 @@ impl Engine {
         let Some(known) = known else { return Ok(None) };
         let oldest = now - self.settings().key_lifetime.as_millis() as i64;
         if known.created_at < oldest {
-            // On its own: a row cannot be deleted and inserted anew in one statement.
             let mut forget = Write::new();
             forget.delete(store::send_key::delete_expired(&known, oldest));
             self.store().write(forget).await.map_err(unwritten("forgetting an idempotency key"))?;
-            debug_assert!(write.is_empty());
             return Ok(None);
         }
         if known.body_hash != key.hash {
@@ -292,13 +291,12 @@ impl Engine {
         check_resumable(caller, &read, &message)?;
         message.context_id = read.task.context_id.clone();
         let mut read = read;
-        let lanes = self.lanes_of(&read.task).await?;
         let mut hints = Vec::new();
         if let Some(config) = &configuration.task_push_notification_config {
             let put = self.put_push_config(&caller.agent, &mut read, config, now, write).await?;
             hints.extend(put.hints);
         }
-        let mut change = Change::begin(read, &caller.agent, lanes, now);
+        let mut change = Change::begin(read, &caller.agent, now);
         let seq = change.client_message(&message, output_modes(configuration)?)?;
         hints.extend(change.hints());
         change.write_into(write);
@@ -310,7 +308,7 @@ impl Engine {
         &self,
         caller: &Caller,
         sent: Sent,
-        mut watcher: crate::watch::Watcher,
+        mut watcher: Watcher,
         is_new: bool,
         shown: Shown,
     ) -> Result<Task, Error> {
@@ -318,8 +316,7 @@ impl Engine {
         loop {
             if look {
                 let read = self.read_whole(caller, sent.task, shown).await?;
-                let state = state_of(&read.task);
-                if state.is_terminal() || (state.is_interrupted() && read.task.answered_seq >= sent.seq) {
+                if sent.is_answered_by(&read.task) {
                     return whole(&read);
                 }
             }
@@ -397,7 +394,7 @@ pub(super) fn new_lane(config: &entity::push_config::Model) -> push_lane::Model 
     }
 }
 
-fn trimmed(mut task: Task, shown: Shown) -> Task {
+pub(super) fn trimmed(mut task: Task, shown: Shown) -> Task {
     if let Some(limit) = shown.history {
         let surplus = task.history.len().saturating_sub(limit.max(0) as usize);
         task.history.drain(..surplus);
@@ -406,7 +403,7 @@ fn trimmed(mut task: Task, shown: Shown) -> Task {
 }
 
 impl Key {
-    /// The longest key, in characters.
+    /// The longest key, in bytes.
     const LENGTH: usize = 256;
 
     /// The hash is over the decoded request in canonical JSON without what may differ between two calls that mean the same: the message
@@ -415,7 +412,7 @@ impl Key {
         if text.is_empty() || text.len() > Key::LENGTH || text.chars().any(char::is_control) {
             return Err(Error::invalid(
                 "Idempotency-Key",
-                format!("must be 1 to {} characters without control characters", Key::LENGTH),
+                format!("must be 1 to {} bytes without control characters", Key::LENGTH),
             ));
         }
         let mut request = request.clone();

@@ -86,6 +86,11 @@ impl Fixture {
         }
     }
 
+    /// Do something to the store that no operation does.
+    pub(crate) async fn run(&self, sql: &str) {
+        run(&self.store, sql).await;
+    }
+
     /// How many rows a table holds.
     pub(crate) async fn count(&self, table: &str) -> i64 {
         let db = self.store.read();

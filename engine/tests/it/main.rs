@@ -8,6 +8,7 @@ mod lists;
 mod push_configs;
 mod quotas;
 mod sends;
+mod streams;
 
 /// Runs one scenario on every store.
 macro_rules! on_every_store {

@@ -1,0 +1,44 @@
+//! SendStreamingMessage (§3.1.2): a send whose answer is the task and then everything that happens to it.
+
+use wire::{Error, SendMessageRequest, StreamResponse};
+
+use super::send_message::trimmed;
+use super::subscribe_to_task::check_streaming;
+use crate::change::to_text;
+use crate::stream::{Ends, EventStream, Item};
+use crate::view::{Shown, whole};
+use crate::{Caller, Engine};
+
+impl Engine {
+    /// Send `request` and follow the task until it is finished or asks for input. With the `key` of an earlier call, `last` is the number
+    /// of the last event the client has, and the stream goes on after it; without a key it means nothing, since this is another send.
+    ///
+    /// # Errors
+    /// As [`Engine::send_message`]; `UnsupportedOperation` when the agent does not stream.
+    pub async fn send_streaming_message(
+        &self,
+        caller: &Caller,
+        key: Option<String>,
+        request: SendMessageRequest,
+        last: Option<i64>,
+    ) -> Result<EventStream, Error> {
+        check_streaming(caller)?;
+        let history = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+        let shown = Shown { history, artifacts: true };
+        let resumable = key.is_some();
+        let (sent, made, _watcher) = self.store_message(caller, key, &request).await?;
+        let attached = self.attach(sent.task);
+        if let Some(task) = made {
+            // As it was created; what has happened since follows.
+            let first = Item::snapshot(1, to_text(&StreamResponse::Task(trimmed(*task, shown)))?);
+            return Ok(attached.from_snapshot(self, first, Ends::InputRequired, false));
+        }
+        let read = self.read_whole(caller, sent.task, shown).await?;
+        if let Some(last) = last.filter(|last| resumable && *last < read.task.generation) {
+            return self.resume_after(caller, attached, sent.task, last, Ends::InputRequired).await;
+        }
+        let body = to_text(&StreamResponse::Task(whole(&read)?))?;
+        let first = Item::snapshot(read.task.generation, body);
+        Ok(attached.from_snapshot(self, first, Ends::InputRequired, sent.is_answered_by(&read.task)))
+    }
+}
