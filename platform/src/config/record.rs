@@ -139,7 +139,7 @@ fn right(field: &FieldDescription, value: &Value) -> Result<Json, &'static str> 
         (_, "bool", _) => (matches!(value, Value::Switch(_)), "true or false"),
         _ => (
             matches!(value, Value::Table(_)) && is_json(value),
-            "a table of texts, numbers, switches, lists and tables",
+            "a table of texts, numbers below 2^53, switches, lists and tables",
         ),
     };
     if is_right { Ok(Json::from(value)) } else { Err(wanted) }
@@ -154,6 +154,8 @@ fn is_json(value: &Value) -> bool {
     match value {
         Value::Table(given) => given.members.iter().all(|(.., value)| is_json(value)),
         Value::List(list) => list.iter().all(is_json),
+        // Numbers of a Struct are doubles; a larger whole number would reach clients as another one.
+        Value::Whole(n) => n.unsigned_abs() < 1 << 53,
         Value::Fraction(n) => n.is_finite(),
         Value::Other(_) => false,
         _ => true,
