@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use poem::http::uri::Scheme;
 use poem::http::{Request, Response};
 use poem::web::{LocalAddr, RemoteAddr};
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::app::App;
 
-/// How long the head of a request may take to arrive.
+/// How long the head of a request may take to arrive, from the connection or the last answer on.
 const HEAD: Duration = Duration::from_secs(30);
 
 /// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return.
@@ -65,9 +65,8 @@ async fn one(socket: TcpStream, remote: Addr, app: App, mut ended: watch::Receiv
             Ok::<Response<_>, Infallible>(app.get_response(request).await.into())
         }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(64 * 1024);
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {

@@ -79,6 +79,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         input_modes: table.texts("input_modes")?,
         client_contexts: table.switch("client_contexts")?,
         cancelable: table.switch("cancelable")?,
+        streaming: true,
         push_notifications: table.switch("push_notifications")?,
         push_snapshot: table.switch("push_snapshot")?,
         card: card::card(table)?,
@@ -87,6 +88,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         limits: Limits {
             parts: table.whole("limits.parts")?,
             history: table.whole("limits.history")?,
+            history_bytes: table.whole("limits.history_bytes")?,
             artifacts: table.whole("limits.artifacts")?,
             artifact_bytes: table.whole("limits.artifact_bytes")?,
             push_configs: table.whole("limits.push_configs")?,

@@ -114,7 +114,7 @@ fn a_card_the_protocol_would_not_allow_is_refused_with_line_and_field() {
         &agent("skills = []\ndescription = \"\"\nicon_url = \"icon.png\"\n"),
         &[
             "taskyard.toml:4: `description` is ``, wanted is text that is not empty",
-            "taskyard.toml:5: `icon_url` is `***`, wanted is a URL that begins with http:// or https://",
+            "taskyard.toml:5: `icon_url` is its value (not shown, it is a secret), wanted is a URL that begins with http:// or https://",
             "taskyard.toml:3: `skills` is empty, and a card has at least one; leave it out for a general one",
         ],
     );

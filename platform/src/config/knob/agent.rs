@@ -28,6 +28,7 @@ pub static AGENT_KEYS: &[Knob] = &[
         .default("5"),
     key("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
     key("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
+    key("limits.history_bytes", Kind::Whole(1, 1 << 32), "Bytes of one task's history."),
     key("limits.artifacts", Kind::Whole(1, 1_000_000), "Artifacts of one task."),
     key("limits.artifact_bytes", Kind::Whole(1, 1 << 40), "Bytes of all artifacts of one task."),
     key("limits.push_configs", Kind::Whole(1, 10_000), "Push notification configs of one task."),
