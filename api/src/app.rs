@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::Engine;
 use poem::http::Method;
@@ -9,7 +10,7 @@ use poem::{Endpoint, Request, Response, Result};
 
 use crate::log::{Served, Watch};
 use crate::route::{Base, is_rpc};
-use crate::{Options, health, jsonrpc, rest, verbs, worker};
+use crate::{Options, card, cors, health, jsonrpc, rest, verbs, worker};
 
 /// Every surface over `engine`, for a server or for poem's test client.
 pub fn app(engine: Engine, options: Options) -> impl Endpoint<Output = Response> + Clone + 'static {
@@ -26,12 +27,16 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) rest: verbs::Table,
     pub(crate) worker: verbs::Table,
+    /// Since when the configuration holds, in whole seconds.
+    pub(crate) started: SystemTime,
     draining: AtomicBool,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: Options) -> App {
+        let seconds = u64::try_from(engine.clock().now() / 1_000).unwrap_or_default();
         App(Arc::new(Shared {
+            started: UNIX_EPOCH + Duration::from_secs(seconds),
             engine,
             options,
             rest: rest::table(),
@@ -78,8 +83,17 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Served {
         return worker::answer(shared, request, rest).await;
     }
     let base = Base::of(&path);
-    if is_rpc(base.rest) {
-        return jsonrpc::answer(shared, request, &base).await;
+    if card::is_at(&base) {
+        return card::answer(shared, &request, &base);
     }
-    rest::answer(shared, request, &base).await
+    let origin = cors::allowed(&shared.options.cors_origins, request.headers());
+    let mut served = match &origin {
+        Some(_) if cors::is_preflight(request.method(), request.headers()) => Served::of("-", cors::preflight()),
+        _ if is_rpc(base.rest) => jsonrpc::answer(shared, request, &base).await,
+        _ => rest::answer(shared, request, &base).await,
+    };
+    if !shared.options.cors_origins.is_empty() {
+        cors::open_to(origin, &mut served.response);
+    }
+    served
 }

@@ -1,5 +1,8 @@
 //! What a handler is given besides its body: the engine, who asks, and the values in the path.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use engine::{Caller, Engine, Worker};
 use poem::http::HeaderMap;
 use poem::{FromRequest, Request, RequestBody};
@@ -8,8 +11,9 @@ use poem_openapi::types::Type as _;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use wire::Error;
 
+use crate::app::Shared;
 use crate::failure::Failure;
-use crate::{Options, route};
+use crate::route;
 
 /// A routed request.
 #[derive(Clone)]
@@ -18,12 +22,23 @@ pub(crate) struct Call {
     /// Whom the path talks to; on the worker surface nobody is asked.
     pub(crate) caller: Option<Caller>,
     pub(crate) worker: Worker,
-    pub(crate) options: Options,
+    pub(crate) body_bytes: usize,
+    pub(crate) keep_alive: Duration,
+    /// What cards are made from; workers need none.
+    pub(crate) shared: Option<Arc<Shared>>,
     /// The decoded values of the path's parameters, in its order.
     pub(crate) params: Vec<String>,
 }
 
 impl Call {
+    /// What cards are made from.
+    ///
+    /// # Errors
+    /// `Internal` on the worker surface.
+    pub(crate) fn shared(&self) -> Result<&Shared, Error> {
+        self.shared.as_deref().ok_or_else(|| Error::internal("a card was asked for on the worker surface"))
+    }
+
     /// The caller, given the tenant that body or query name.
     ///
     /// # Errors

@@ -1,15 +1,16 @@
 //! What an agent can be asked (§3.3.4): the one place that compares an operation with the agent's capabilities.
 
 use engine::Agent;
+use engine::Extended;
 use wire::{AgentCapabilities, Error};
 
-/// What the agent declares. Extended cards are not served yet, so no agent declares one.
-fn of(agent: &Agent) -> AgentCapabilities {
+/// What the agent declares.
+pub(crate) fn of(agent: &Agent) -> AgentCapabilities {
     AgentCapabilities {
         streaming: Some(agent.streaming),
         push_notifications: Some(agent.push_notifications),
-        extended_agent_card: Some(false),
-        ..AgentCapabilities::default()
+        extensions: agent.card.extensions.clone(),
+        extended_agent_card: Some(agent.card.extended != Extended::Undeclared),
     }
 }
 

@@ -17,15 +17,21 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::Options;
 use crate::app::App;
 use crate::stall::Impatient;
 
 /// How long the head of a request may take to arrive, from the connection or the last answer on.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within [`Options::drain`], and return.
-pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>, options: Options) {
+/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return. A client
+/// that takes nothing for `stall` is gone.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    app: App,
+    shutdown: impl Future<Output = ()>,
+    grace: Duration,
+    stall: Duration,
+) {
     let (ending, ended) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -34,7 +40,7 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, remote)) => {
-                    connections.spawn(one(socket, Addr::from(remote), options.stall, app.clone(), ended.clone()));
+                    connections.spawn(one(socket, Addr::from(remote), stall, app.clone(), ended.clone()));
                 }
                 Err(error) => {
                     // Out of file handles, most likely: some will be given back.
@@ -47,8 +53,7 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
     }
     drop(listener);
     ending.send_replace(true);
-    let finished =
-        tokio::time::timeout(options.drain, async { while connections.join_next().await.is_some() {} }).await;
+    let finished = tokio::time::timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
     if finished.is_err() {
         tracing::warn!(connections = connections.len(), "ending connections that did not finish in time");
     }

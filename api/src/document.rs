@@ -9,15 +9,16 @@ use poem_openapi::{OpenApi, OpenApiService, ServerObject};
 use serde_json::{Map, Value, json};
 use wire::description::{Described, MessageDescription};
 use wire::{
-    DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest, ListTasksRequest, SubscribeToTaskRequest,
+    DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest,
+    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest, SubscribeToTaskRequest,
 };
 
 use crate::answer::{A2A_JSON, JSON};
 use crate::rest::Rest;
+use crate::service::EXTENSIONS;
 use crate::verbs::MARK;
-use crate::version;
 use crate::worker::{PREFIX, Workers};
+use crate::{card, version};
 
 /// A document by its file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,6 +153,18 @@ fn complete_a2a(document: &mut Value) {
             "description": "The version of A2A that the request speaks. Without it the request is refused as one of 0.3.",
             "schema": {"type": "string", "enum": [version::SERVED]},
         }));
+        parameters.push(json!({
+            "name": EXTENSIONS, "in": "header", "required": false,
+            "description": "URIs of the extensions that the request brings, separated by commas. What the card requires must be among them.",
+            "schema": {"type": "string"},
+        }));
+        operation.entry("responses").or_insert_with(|| json!({}))["200"]["headers"][EXTENSIONS] = json!({
+            "description": "Those of the request's extensions that the agent has.",
+            "schema": {"type": "string"},
+        });
+    }
+    for (path, item) in card::paths() {
+        paths.insert(path.to_owned(), item);
     }
     document["paths"]["/message:send"]["post"]["requestBody"]["content"][JSON]["example"] = json!({
         "message": {"messageId": "5f0c", "role": "ROLE_USER", "parts": [{"text": "hello"}]},
@@ -177,6 +190,7 @@ fn query_of(operation: &str) -> Option<MessageDescription> {
         "ListTasks" => Some(ListTasksRequest::DESCRIPTION),
         "GetTaskPushNotificationConfig" => Some(GetTaskPushNotificationConfigRequest::DESCRIPTION),
         "ListTaskPushNotificationConfigs" => Some(ListTaskPushNotificationConfigsRequest::DESCRIPTION),
+        "GetExtendedAgentCard" => Some(GetExtendedAgentCardRequest::DESCRIPTION),
         "DeleteTaskPushNotificationConfig" => Some(DeleteTaskPushNotificationConfigRequest::DESCRIPTION),
         _ => None,
     }

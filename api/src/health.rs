@@ -5,7 +5,7 @@ use poem::http::StatusCode;
 use serde_json::json;
 
 use crate::app::Shared;
-use crate::{version, worker};
+use crate::{card, version, worker};
 
 /// `GET /`: what this is and where to look.
 pub(crate) fn index() -> Response {
@@ -14,7 +14,7 @@ pub(crate) fn index() -> Response {
         &json!({
             "product": "Taskyard",
             "version": env!("CARGO_PKG_VERSION"),
-            "a2a": {"version": version::SERVED, "httpJson": "/", "jsonRpc": "/rpc"},
+            "a2a": {"version": version::SERVED, "httpJson": "/", "jsonRpc": "/rpc", "card": card::AGENT_CARD},
             "workers": worker::PREFIX,
             "health": ["/healthz", "/readyz"],
         }),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use engine::Caller;
 use engine::stream::EventStream;
 use hyper::body::Bytes;
-use poem::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,10 +22,13 @@ use crate::log::{self, Served};
 use crate::rest::Page;
 use crate::route::{Base, with_tenant};
 use crate::sse::{Shape, Stream};
-use crate::{body, capability, failure, version};
+use crate::{body, capability, card, failure, service};
 
 mod envelope;
 use envelope::{Envelope, Params};
+
+/// The method whose answers depend on who asks.
+const EXTENDED_CARD: &str = "GetExtendedAgentCard";
 
 /// Every method, in the order of the proto's service.
 const METHODS: &[&str] = &[
@@ -38,7 +41,7 @@ const METHODS: &[&str] = &[
     "CreateTaskPushNotificationConfig",
     "GetTaskPushNotificationConfig",
     "ListTaskPushNotificationConfigs",
-    "GetExtendedAgentCard",
+    EXTENDED_CARD,
     "DeleteTaskPushNotificationConfig",
 ];
 
@@ -62,26 +65,41 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, bas
         }
     };
     let tenant = caller.tenant.clone();
-    let checked = version::check(request.headers(), request.uri().query())
-        .and_then(|()| body::check_type(request.headers()))
-        .and_then(|()| unread.map_or(call, Err))
-        .and_then(|call| Ok((method(&call.method)?, call.params)));
-    let (method, params) = match checked {
-        Ok(checked) => checked,
+    let activated = match service::check(&caller.agent, request.headers(), request.uri().query()) {
+        Ok(activated) => activated,
         Err(error) => return served("-", tenant, id, Err(error)),
     };
-    let called = async {
-        capability::check(&caller.agent, method)?;
-        let exchange = Exchange { shared, caller: &caller, headers: request.headers(), params, id };
-        match exchange.stream(method).await? {
-            Some(events) => {
-                let shape = Shape::JsonRpc { id: id.into() };
-                Ok(Stream::of(events, shape, shared.options).into_response())
-            }
-            None => Ok(Response::builder().content_type(JSON).body(exchange.run(method).await?)),
+    let checked = body::check_type(request.headers())
+        .and_then(|()| unread.map_or(call, Err))
+        .and_then(|call| Ok((method(&call.method)?, call.params)));
+    let mut served = match checked {
+        Ok((method, params)) => {
+            let called = async {
+                capability::check(&caller.agent, method)?;
+                let exchange = Exchange { shared, caller: &caller, request: &request, params, id };
+                match exchange.stream(method).await? {
+                    Some(events) => {
+                        let shape = Shape::JsonRpc { id: id.into() };
+                        Ok(Stream::of(events, shape, shared.options.keep_alive).into_response())
+                    }
+                    None => Ok(answered(method, exchange.run(method).await?)),
+                }
+            };
+            served(method, tenant, id, called.await)
         }
+        Err(error) => served("-", tenant, id, Err(error)),
     };
-    served(method, tenant, id, called.await)
+    activated.mark(&mut served.response);
+    served
+}
+
+fn answered(method: &str, body: Vec<u8>) -> Response {
+    let builder = Response::builder().content_type(JSON);
+    match method {
+        EXTENDED_CARD => builder.header(header::CACHE_CONTROL, card::PRIVATE),
+        _ => builder,
+    }
+    .body(body)
 }
 
 fn served(operation: &'static str, tenant: Tenant, id: &str, outcome: Result<Response, Error>) -> Served {
@@ -107,7 +125,7 @@ fn method(name: &str) -> Result<&'static str, Error> {
 struct Exchange<'a> {
     shared: &'a Shared,
     caller: &'a Caller,
-    headers: &'a HeaderMap,
+    request: &'a poem::Request,
     params: Params<'a>,
     id: &'a str,
 }
@@ -120,13 +138,13 @@ impl Exchange<'_> {
             "SendStreamingMessage" => {
                 let request: wire::SendMessageRequest = self.params()?;
                 let caller = with_tenant(self.caller, &request.tenant)?;
-                let (key, last) = (Key::of(self.headers)?, LastEvent::of(self.headers)?);
+                let (key, last) = (Key::of(self.request.headers())?, LastEvent::of(self.request.headers())?);
                 engine.send_streaming_message(&caller, key, request, last).await?
             }
             "SubscribeToTask" => {
                 let request: wire::SubscribeToTaskRequest = self.params()?;
                 let caller = with_tenant(self.caller, &request.tenant)?;
-                engine.subscribe_to_task(&caller, request, LastEvent::of(self.headers)?).await?
+                engine.subscribe_to_task(&caller, request, LastEvent::of(self.request.headers())?).await?
             }
             _ => return Ok(None),
         };
@@ -139,7 +157,7 @@ impl Exchange<'_> {
             "SendMessage" => {
                 let request: wire::SendMessageRequest = self.params()?;
                 let caller = with_tenant(self.caller, &request.tenant)?;
-                let key = Key::of(self.headers)?;
+                let key = Key::of(self.request.headers())?;
                 self.result(&engine.send_message(&caller, key, request).await?)
             }
             "GetTask" => {
@@ -177,6 +195,11 @@ impl Exchange<'_> {
                 let caller = with_tenant(self.caller, &request.tenant)?;
                 engine.delete_push_config(&caller, request).await?;
                 self.result(&serde_json::Map::new())
+            }
+            EXTENDED_CARD => {
+                let request: wire::GetExtendedAgentCardRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                self.result(&card::extended(self.shared, &caller, self.request)?)
             }
             other => Err(Error::internal(format!("no handler for the method {other}"))),
         }

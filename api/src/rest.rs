@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use engine::operation::ListedTasks;
-use poem::http::{HeaderValue, Method, header};
+use poem::http::{HeaderValue, header};
 use poem::{Endpoint, Request, Response};
 use poem_openapi::OpenApi;
 use wire::{
-    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetTaskPushNotificationConfigRequest,
-    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, ListTasksRequest,
-    ListTasksResponse, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task,
-    TaskPushNotificationConfig,
+    CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, SendMessageRequest,
+    SendMessageResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
 };
 
 use crate::answer::{A2A_JSON, Empty, Media, Reply, answer as reply, nothing};
@@ -23,7 +23,7 @@ use crate::query::Query;
 use crate::route::{self, Base};
 use crate::sse::{Shape, Stream};
 use crate::verbs::{Found, Table};
-use crate::{capability, version};
+use crate::{capability, card, service};
 
 mod page;
 pub(crate) use page::Page;
@@ -67,7 +67,7 @@ impl Rest {
     ) -> Result<Stream, Failure> {
         let caller = call.caller(&body.0.tenant)?;
         let events = call.engine.send_streaming_message(&caller, key.0, body.0, last.0).await?;
-        Ok(Stream::of(events, Shape::Rest, call.options))
+        Ok(Stream::of(events, Shape::Rest, call.keep_alive))
     }
 
     /// Read a task: its state, its artifacts and its newest messages.
@@ -218,6 +218,18 @@ impl Rest {
         call.engine.delete_push_config(&caller, request).await?;
         nothing()
     }
+
+    /// Read what the agent's card says to clients that have shown who they are.
+    #[oai(path = "/extendedAgentCard", method = "get", operation_id = "GetExtendedAgentCard")]
+    async fn get_extended_agent_card(
+        &self,
+        call: &Call,
+        request: &Request,
+        query: Query<GetExtendedAgentCardRequest>,
+    ) -> Result<card::Extended, Failure> {
+        let caller = call.caller(&query.0.tenant)?;
+        Ok(card::Extended(card::extended(call.shared()?, &caller, request)?))
+    }
 }
 
 /// Follow a task, however it was asked for: GET in the proto, POST in the prose (AMB-01).
@@ -225,15 +237,12 @@ async fn subscribe(call: &Call, id: String, last: LastEvent, query: SubscribeToT
     let request = SubscribeToTaskRequest { id, ..query };
     let caller = call.caller(&request.tenant)?;
     let events = call.engine.subscribe_to_task(&caller, request, last.0).await?;
-    Ok(Stream::of(events, Shape::Rest, call.options))
+    Ok(Stream::of(events, Shape::Rest, call.keep_alive))
 }
-
-/// The paths of operations that no agent declares yet.
-const UNDECLARED: &[(&str, Method, &str)] = &[("/extendedAgentCard", Method::GET, "GetExtendedAgentCard")];
 
 /// The paths and what they lead to.
 pub(crate) fn table() -> Table {
-    Table::of(Rest, UNDECLARED)
+    Table::of(Rest)
 }
 
 /// The value of a path, which the body may repeat but not contradict (AMB-11).
@@ -261,23 +270,28 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
         Err(error) => return Served::of(operation.id, failure::response(&error, media)),
     };
     let tenant = caller.tenant.clone();
-    let checked = version::check(request.headers(), request.uri().query())
-        .and_then(|()| capability::check(&caller.agent, operation.id))
+    let activated = match service::check(&caller.agent, request.headers(), request.uri().query()) {
+        Ok(activated) => activated,
+        Err(error) => return Served::of(operation.id, failure::response(&error, media)).for_tenant(tenant),
+    };
+    let checked = capability::check(&caller.agent, operation.id)
         .and_then(|()| values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect());
-    let response = match (checked, &operation.endpoint) {
-        (Ok(params), Some(endpoint)) => {
+    let mut response = match checked {
+        Ok(params) => {
             let call = Call {
                 engine: shared.engine.clone(),
                 caller: Some(caller),
                 worker: Default::default(),
-                options: shared.options,
+                body_bytes: shared.options.body_bytes,
+                keep_alive: shared.options.keep_alive,
+                shared: Some(shared.clone()),
                 params,
             };
-            run(endpoint, request, call, media).await
+            run(&operation.endpoint, request, call, media).await
         }
-        (Ok(_), None) => failure::response(&Error::internal("an operation without a handler"), media),
-        (Err(error), _) => failure::response(&error, media),
+        Err(error) => failure::response(&error, media),
     };
+    activated.mark(&mut response);
     Served::of(operation.id, response).for_tenant(tenant)
 }
 

@@ -24,6 +24,16 @@ impl<'a> Base<'a> {
         Base { tenant, agent, rest }
     }
 
+    /// Whether the path names an agent.
+    pub(crate) fn names_agent(&self) -> bool {
+        self.agent.is_some()
+    }
+
+    /// Whether the path names neither a tenant nor an agent.
+    pub(crate) fn is_root(&self) -> bool {
+        self.tenant.is_none() && self.agent.is_none()
+    }
+
     /// Whom the path talks to on whose behalf; `prefix` is HTTP+JSON's own `/{tenant}`.
     ///
     /// # Errors

@@ -1,15 +1,17 @@
 //! Serving until told to stop, and stopping without leaving anybody without an answer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engine;
 use tokio::net::TcpListener;
 
 use crate::app::App;
+use crate::card::Signer;
 use crate::connection;
 
 /// How the surfaces are served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The longest request body, in bytes. Over it: 413, in JSON-RPC -32600.
     pub body_bytes: usize,
@@ -19,16 +21,35 @@ pub struct Options {
     pub keep_alive: Duration,
     /// How long a client may take nothing of what it is sent before its connection is closed.
     pub stall: Duration,
+    /// Where clients find this deployment: an absolute URL without query. Cards say it; without one they say what the client or a
+    /// trusted proxy called us.
+    pub public_url: Option<String>,
+    /// Whether `Forwarded` and `X-Forwarded-Proto`, `-Host` and `-Prefix` come from a proxy that sets or drops them itself.
+    pub trust_forwarded: bool,
+    /// Where clients find gRPC, as `host:port`. Cards have that interface only with it.
+    pub grpc_url: Option<String>,
+    /// How long a card may be kept without asking again.
+    pub card_max_age: Duration,
+    /// Signs cards.
+    pub signer: Option<Arc<Signer>>,
+    /// Origins of web pages that may call A2A, such as `https://app.example`; `*` is every one. Cards are for all of them anyway.
+    pub cors_origins: Vec<String>,
 }
 
 impl Default for Options {
-    /// 4 MiB, 10 seconds, 15 seconds and 60 seconds.
+    /// 4 MiB, 10 seconds of draining, 15 and 60 seconds of silence, cards kept for 5 minutes and not signed, and nobody trusted.
     fn default() -> Self {
         Options {
             body_bytes: 4 << 20,
             drain: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
             stall: Duration::from_secs(60),
+            public_url: None,
+            trust_forwarded: false,
+            grpc_url: None,
+            card_max_age: Duration::from_secs(300),
+            signer: None,
+            cors_origins: Vec::new(),
         }
     }
 }
@@ -38,6 +59,7 @@ impl Default for Options {
 ///
 /// The engine's own loops ([`Engine::run`]) are the caller's to run, and to end after this has returned.
 pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shutdown: impl Future<Output = ()>) {
+    let (drain, stall) = (options.drain, options.stall);
     let app = App::new(engine.clone(), options);
     let state = app.clone();
     let stop = async move {
@@ -45,5 +67,5 @@ pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shut
         state.drain();
         engine.close();
     };
-    connection::serve(listener, app, stop, options).await;
+    connection::serve(listener, app, stop, drain, stall).await;
 }

@@ -16,7 +16,7 @@ use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registr
 use poem_openapi::types::Type as _;
 use wire::{Error, StreamResponse};
 
-use crate::{Options, jsonrpc, log};
+use crate::{jsonrpc, log};
 
 /// The media type.
 const EVENT_STREAM: &str = "text/event-stream";
@@ -67,8 +67,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn of(events: EventStream, shape: Shape, options: Options) -> Stream {
-        Stream { events, shape, keep_alive: options.keep_alive }
+    pub(crate) fn of(events: EventStream, shape: Shape, keep_alive: Duration) -> Stream {
+        Stream { events, shape, keep_alive }
     }
 
     /// The next piece, and what follows it.

@@ -41,8 +41,7 @@ pub(crate) struct Operation {
     method: Method,
     /// Its name in the protocol.
     pub(crate) id: &'static str,
-    /// None: no agent declares it, so that the check of its capability refuses it.
-    pub(crate) endpoint: Option<BoxEndpoint<'static, Response>>,
+    pub(crate) endpoint: BoxEndpoint<'static, Response>,
 }
 
 /// What a path and a method lead to.
@@ -56,8 +55,8 @@ pub(crate) enum Found<'t, 'p> {
 }
 
 impl Table {
-    /// The paths of `api`, and those of `undeclared`: operations that need a capability which no agent declares.
-    pub(crate) fn of<T: OpenApi>(api: T, undeclared: &[(&str, Method, &'static str)]) -> Table {
+    /// The paths of `api`.
+    pub(crate) fn of<T: OpenApi>(api: T) -> Table {
         let mut ids: HashMap<(String, Method), &'static str> = HashMap::new();
         for path in T::meta().into_iter().flat_map(|api| api.paths) {
             for operation in path.operations {
@@ -71,16 +70,9 @@ impl Table {
         for (path, methods) in routes {
             let operations = methods.into_iter().map(|(method, endpoint)| {
                 let id = ids.get(&(shape(&path), method.clone())).copied().unwrap_or_default();
-                Operation { method, id, endpoint: Some(endpoint) }
+                Operation { method, id, endpoint }
             });
             paths.push(Declared::new(&path, operations.collect()));
-        }
-        for (path, method, id) in undeclared {
-            let operation = Operation { method: method.clone(), id, endpoint: None };
-            match paths.iter_mut().find(|known| known.is_at(path)) {
-                Some(known) => known.operations.push(operation),
-                None => paths.push(Declared::new(path, vec![operation])),
-            }
         }
         // A verb is looked for before an id that looks like one; literals before parameters.
         paths.sort_by_key(|path| (path.verb.is_none(), path.parameters()));
@@ -142,18 +134,6 @@ impl Declared {
         };
         let segments = plain.trim_start_matches('/').split('/').map(segment).collect();
         Declared { segments, verb, operations }
-    }
-
-    fn is_at(&self, path: &str) -> bool {
-        let other = Declared::new(path, Vec::new());
-        let same = |(one, other): (&Segment, &Segment)| match (one, other) {
-            (Segment::Literal(one), Segment::Literal(other)) => one == other,
-            (Segment::Parameter, Segment::Parameter) => true,
-            _ => false,
-        };
-        self.verb == other.verb
-            && self.segments.len() == other.segments.len()
-            && self.segments.iter().zip(&other.segments).all(same)
     }
 
     fn parameters(&self) -> usize {

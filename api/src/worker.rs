@@ -341,7 +341,7 @@ fn read_state(name: &str) -> Result<TaskState, Error> {
 
 /// The paths and what they lead to.
 pub(crate) fn table() -> Table {
-    Table::of(Workers, &[])
+    Table::of(Workers)
 }
 
 /// Answer a request of the worker surface; `path` is what follows the prefix.
@@ -356,19 +356,20 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
     };
     let params: Result<Vec<String>, Error> =
         values.iter().map(|value| Ok(route::decode("path", value)?.into_owned())).collect();
-    let response = match (params, &operation.endpoint) {
-        (Ok(params), Some(endpoint)) => {
+    let response = match params {
+        Ok(params) => {
             let call = Call {
                 engine: shared.engine.clone(),
                 caller: None,
                 worker: Default::default(),
-                options: shared.options,
+                body_bytes: shared.options.body_bytes,
+                keep_alive: shared.options.keep_alive,
+                shared: None,
                 params,
             };
-            rest::run(endpoint, request, call, Media::Json).await
+            rest::run(&operation.endpoint, request, call, Media::Json).await
         }
-        (Ok(_), None) => failure::response(&Error::internal("an operation without a handler"), Media::Json),
-        (Err(error), _) => failure::response(&error, Media::Json),
+        Err(error) => failure::response(&error, Media::Json),
     };
     Served::of(operation.id, response).for_tenant(Tenant::none())
 }

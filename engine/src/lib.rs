@@ -16,6 +16,7 @@ pub mod address;
 mod allowance;
 pub mod bus;
 mod caller;
+pub mod card;
 mod change;
 pub mod clock;
 mod cursor;
@@ -34,6 +35,7 @@ mod webhook_url;
 
 pub use bus::{Bus, Hint, Interests};
 pub use caller::{Caller, Worker};
+pub use card::{Card, Extended, ExtendedCard};
 pub use change::LeaseClaim;
 pub use clock::Clock;
 pub use ids::Ids;

@@ -105,7 +105,7 @@ impl Queue {
         waiting.push(Entry { poll, answer });
         let looks = *self.looks.borrow();
         // A look that is under way may have begun without this poll; then it is the one after it.
-        (receiver, looks + if looks % 2 == 0 { 2 } else { 3 })
+        (receiver, looks + if looks.is_multiple_of(2) { 2 } else { 3 })
     }
 
     fn is_empty(&self) -> bool {

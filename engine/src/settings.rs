@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::card::Card;
+
 /// One agent: a queue, and the rules its card promises.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
@@ -28,6 +30,8 @@ pub struct Agent {
     pub max_deliveries: u32,
     /// Bounds of this agent's tasks.
     pub limits: Limits,
+    /// What it says about itself.
+    pub card: Card,
 }
 
 /// Bounds of requests and tasks. Going over one is refused and stores nothing.
@@ -63,8 +67,10 @@ impl Default for Limits {
 impl Agent {
     /// An agent with every default, which accepts everything.
     pub fn named(name: impl Into<String>) -> Agent {
+        let name = name.into();
         Agent {
-            name: name.into(),
+            card: Card::named(&name),
+            name,
             input_modes: Vec::new(),
             client_contexts: true,
             cancelable: true,

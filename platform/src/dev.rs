@@ -62,8 +62,7 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     let mut notifying =
         tokio::spawn(async move { notifier::run(notifier, async move { notifier_shutdown.requested().await }).await });
     let (api_stop, api_shutdown) = Shutdown::by_hand();
-    let serving_options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
-    let mut serving = tokio::spawn(api::serve(engine, listener, serving_options, async move {
+    let mut serving = tokio::spawn(api::serve(engine, listener, config.api.clone(), async move {
         api_shutdown.requested().await;
     }));
     let demo = demo_worker(&config, &url)?;

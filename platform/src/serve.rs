@@ -15,12 +15,11 @@ pub async fn api(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
     let engine = parts.engine(&config, bus(&config, Interests { tasks: true, deliveries: false })?);
     let listener = listen(&config).await?;
     tracing::info!(address = %listener.local_addr()?, "serving");
-    let options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
     let sweeps = tokio::spawn({
         let engine = engine.clone();
         async move { engine.run(std::future::pending()).await }
     });
-    api::serve(engine, listener, options, async move { shutdown.requested().await }).await;
+    api::serve(engine, listener, config.api.clone(), async move { shutdown.requested().await }).await;
     sweeps.abort();
     parts.store.close().await;
     Ok(())

@@ -1,7 +1,7 @@
 //! The life of a task, as one table (lifecycle.tsv). A move that is not in it is refused.
 //!
-//! The SQL guard of a move (`WHERE state IN (…)`), the refusals and the diagram in the docs all derive from
-//! [`MOVES`], so they cannot disagree. Creation is no move: a task begins as `Submitted`.
+//! The refusals and the diagram in `ARCHITECTURE.md` derive from [`MOVES`], and a write names the state it was decided
+//! on, so they cannot disagree. Creation is no move: a task begins as `Submitted`.
 
 use crate::task::TaskState::{self, AuthRequired, InputRequired, Submitted, Working};
 use std::fmt;

@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say so")]
 
 mod bad_input;
+mod cards;
 mod client;
 mod documents;
 mod envelope;
+mod extensions;
 mod health;
 mod lifecycle;
 mod outcomes;
 mod routes;
 mod server;
+mod signatures;
 mod smoke;
 mod socket;
 mod streams;

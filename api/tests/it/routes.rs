@@ -134,7 +134,8 @@ async fn what_is_no_path_says_so_in_the_protocols_shape() {
         "/tasks/1/2/3/4/5/6/7/8/9",
         "//tasks",
         "/tasks/",
-        "/.well-known/agent-card.json",
+        "/.well-known",
+        "/acme/.well-known/agent-card.json",
         "/tasks/1/@cancel",
         "/message/@send",
     ] {

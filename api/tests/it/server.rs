@@ -37,7 +37,7 @@ pub(crate) async fn server() -> Server<impl Endpoint<Output = Response>> {
 }
 
 pub(crate) async fn server_with(settings: Settings, options: Options) -> Server<impl Endpoint<Output = Response>> {
-    let platform = platform_with(settings, options).await;
+    let platform = platform_with(settings, options.clone()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

@@ -10,6 +10,7 @@ mod apply;
 mod attempt;
 mod cancel_task;
 mod claim;
+mod get_extended_agent_card;
 mod get_task;
 mod heartbeat;
 pub mod lease;

@@ -1,5 +1,6 @@
 //! Agents: the `[[agent]]` tables of the file.
 
+use super::card;
 use super::file::File;
 use super::kind::Value;
 use super::knob::AGENT_KEYS;
@@ -12,7 +13,7 @@ use engine::settings::{Agent, Limits};
 const DEMO: &str = "demo";
 
 /// Every agent's effective keys, in the file's order. `knobs` gives the limits an agent does not.
-pub(super) fn tables(file: &File, knobs: &Table, problems: &mut Vec<String>) -> Vec<Table> {
+pub(super) fn tables(file: &File, knobs: &Table, signed: bool, problems: &mut Vec<String>) -> Vec<Table> {
     let path = file.path.clone().unwrap_or_default();
     let mut tables = Vec::new();
     let mut seen: Vec<(String, usize)> = Vec::new();
@@ -48,6 +49,7 @@ pub(super) fn tables(file: &File, knobs: &Table, problems: &mut Vec<String>) -> 
             }
             default = default.or(Some(line));
         }
+        card::check(&table, &path, *start, signed, problems);
         tables.push(table);
     }
     if tables.is_empty() {
@@ -80,6 +82,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         streaming: table.switch("streaming")?,
         push_notifications: table.switch("push_notifications")?,
         push_snapshot: table.switch("push_snapshot")?,
+        card: card::card(table)?,
         lease: table.seconds("lease_seconds")?,
         max_deliveries: table.whole("max_deliveries")?,
         limits: Limits {

@@ -1,6 +1,6 @@
 //! The configuration file. Read with TOML's own positions, so that what is refused is named with its line.
 
-use super::kind::Value;
+use super::kind::{Given, Value};
 use super::knob::{AGENT_KEYS, KNOBS, Knob};
 use super::refusal::{Refusal, suggestion};
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ struct Reader<'a> {
 }
 
 type Key<'a> = Spanned<std::borrow::Cow<'a, str>>;
-type Given<'a> = Spanned<DeValue<'a>>;
+type Said<'a> = Spanned<DeValue<'a>>;
 
 impl Reader<'_> {
     fn line(&self, offset: usize) -> usize {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         self.problems.push(placed);
     }
 
-    fn agents(&mut self, key: &Key<'_>, value: &Given<'_>) -> Vec<(usize, Lines)> {
+    fn agents(&mut self, key: &Key<'_>, value: &Said<'_>) -> Vec<(usize, Lines)> {
         let tables = value.get_ref().as_array().map(|array| {
             array.iter().map(|each| each.get_ref().as_table().map(|table| (each.span().start, table))).collect()
         });
@@ -90,10 +90,10 @@ impl Reader<'_> {
         tables.into_iter().map(read).collect()
     }
 
-    fn collect(&mut self, known: &'static [Knob], prefix: &str, key: &Key<'_>, value: &Given<'_>, out: &mut Lines) {
+    fn collect(&mut self, known: &'static [Knob], prefix: &str, key: &Key<'_>, value: &Said<'_>, out: &mut Lines) {
         let name = format!("{prefix}{}", key.get_ref());
         if let Some(knob) = known.iter().find(|knob| knob.name == name) {
-            out.insert(knob.name, (raw(value.get_ref()), self.line(key.span().start)));
+            out.insert(knob.name, (self.raw(value), self.line(key.span().start)));
             return;
         }
         let within = format!("{name}.");
@@ -115,18 +115,27 @@ impl Reader<'_> {
             }
         }
     }
-}
 
-fn raw(value: &DeValue<'_>) -> Value {
-    match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(n) => {
-            i64::from_str_radix(n.as_str(), n.radix()).map_or(Value::Other("a number too large"), Value::Whole)
+    /// The value as it stands there, with the lines of what is in it.
+    fn raw(&self, value: &Said<'_>) -> Value {
+        match value.get_ref() {
+            DeValue::String(text) => Value::Text(text.to_string()),
+            DeValue::Integer(n) => {
+                i64::from_str_radix(n.as_str(), n.radix()).map_or(Value::Other("a number too large"), Value::Whole)
+            }
+            DeValue::Float(n) => n.as_str().parse().map_or(Value::Other("a float"), Value::Fraction),
+            DeValue::Boolean(on) => Value::Switch(*on),
+            DeValue::Datetime(_) => Value::Other("a date"),
+            DeValue::Array(array) => Value::List(array.iter().map(|each| self.raw(each)).collect()),
+            DeValue::Table(table) => {
+                let member = |(key, value): (&Key<'_>, &Said<'_>)| {
+                    (key.get_ref().to_string(), self.line(key.span().start), self.raw(value))
+                };
+                let line = self.line(value.span().start);
+                let mut members: Vec<_> = table.iter().map(member).collect();
+                members.sort_by_key(|(_, line, _)| *line);
+                Value::Table(Box::new(Given { line, members }))
+            }
         }
-        DeValue::Float(n) => n.as_str().parse().map_or(Value::Other("a float"), Value::Fraction),
-        DeValue::Boolean(on) => Value::Switch(*on),
-        DeValue::Datetime(_) => Value::Other("a date"),
-        DeValue::Array(array) => Value::List(array.iter().map(|each| raw(each.get_ref())).collect()),
-        DeValue::Table(_) => Value::Other("a table"),
     }
 }

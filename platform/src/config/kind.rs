@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use std::net::IpAddr;
 use tracing_subscriber::EnvFilter;
 use url::Url;
+use wire::description::{FieldDescription, MessageDescription};
 
 /// A value as a flag, a variable, the file or a default gave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +20,19 @@ pub enum Value {
     Switch(bool),
     /// Several values.
     List(Vec<Value>),
+    /// A table of the file.
+    Table(Box<Given>),
     /// Something no knob takes, by TOML's word for it.
     Other(&'static str),
+}
+
+/// A table of the file, and where everything in it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// The line it begins in.
+    pub(super) line: usize,
+    /// Its keys with their lines and values, in the file's order.
+    pub(super) members: Vec<(String, usize, Value)>,
 }
 
 /// What a knob takes.
@@ -44,6 +56,16 @@ pub enum Kind {
     Filter,
     /// An absolute URL of one of these schemes.
     Url(&'static [&'static str]),
+    /// An absolute URL of http or https to which paths can be added.
+    Base,
+    /// Origins of web pages, or `*`.
+    Origins,
+    /// Text for people.
+    Text,
+    /// A private key in PEM.
+    Pem,
+    /// Tables of the file, each with these fields.
+    Records(&'static MessageDescription),
     /// 32 bytes as base64.
     Key,
     /// The name of an agent.
@@ -67,6 +89,11 @@ impl Kind {
             Kind::Word(_) => "WORD",
             Kind::Filter => "FILTER",
             Kind::Url(_) => "URL",
+            Kind::Base => "URL",
+            Kind::Origins => "ORIGIN,...",
+            Kind::Text => "TEXT",
+            Kind::Pem => "PEM",
+            Kind::Records(_) => "TABLES",
             Kind::Key => "BASE64",
             Kind::Name => "NAME",
             Kind::Names => "NAME,...",
@@ -86,6 +113,14 @@ impl Kind {
             Kind::Word(words) => format!("one of {}", words.join(", ")),
             Kind::Filter => "a level (error, warn, info, debug, trace) or directives such as info,engine=debug".into(),
             Kind::Url(schemes) => format!("a URL that begins with {}://", schemes.join(":// or ")),
+            Kind::Base => "an http or https URL without query, fragment and credentials".into(),
+            Kind::Origins => "a list of origins, such as https://app.example, or *".into(),
+            Kind::Text => "text that is not empty".into(),
+            Kind::Pem => "a private key in PEM, which begins with -----BEGIN".into(),
+            Kind::Records(of) => {
+                let names: Vec<&str> = fields(of).map(|field| field.name).collect();
+                format!("a list of tables with {}", names.join(", "))
+            }
             Kind::Key => "32 bytes in base64, such as `openssl rand -base64 32` prints".into(),
             Kind::Name => "1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first".into(),
             Kind::Names => "a list of agent names".into(),
@@ -108,7 +143,7 @@ impl Kind {
             Kind::Whole(..) | Kind::Seconds(..) => number(text),
             Kind::Switch => text.parse().map_or_else(|_| Value::Text(text.into()), Value::Switch),
             Kind::Delays(..) => list(&number),
-            Kind::Names | Kind::MediaTypes => list(&|part| Value::Text(part.into())),
+            Kind::Names | Kind::MediaTypes | Kind::Origins => list(&|part| Value::Text(part.into())),
             _ => Value::Text(text.into()),
         }
     }
@@ -128,6 +163,13 @@ impl Kind {
             (Kind::Filter, Value::Text(text)) => !text.is_empty() && EnvFilter::try_new(text).is_ok(),
             (Kind::Url(schemes), Value::Text(text)) => Url::parse(text)
                 .is_ok_and(|url| schemes.contains(&url.scheme()) && (url.has_host() || url.path().len() > 1)),
+            (Kind::Base, Value::Text(text)) => is_base(text),
+            (Kind::Origins, Value::List(list)) => {
+                list.iter().all(|each| matches!(each, Value::Text(text) if text == "*" || is_origin(text)))
+            }
+            (Kind::Text, Value::Text(text)) => !text.trim().is_empty(),
+            (Kind::Pem, Value::Text(text)) => text.trim_start().starts_with("-----BEGIN "),
+            (Kind::Records(_), Value::List(list)) => list.iter().all(|each| matches!(each, Value::Table(_))),
             (Kind::Key, Value::Text(text)) => key(text).is_some(),
             (Kind::Name, Value::Text(text)) => is_name(text),
             (Kind::Names, Value::List(list)) => list.iter().all(|each| Kind::Name.check(each)),
@@ -141,8 +183,8 @@ impl Kind {
     /// The value as it may be shown: keys not at all, URLs without what they hide.
     pub(super) fn show(self, value: &Value) -> Value {
         match (self, value) {
-            (Kind::Key, _) => Value::Text(MASK.into()),
-            (Kind::Url(_), Value::Text(text)) => Value::Text(mask(text)),
+            (Kind::Key | Kind::Pem, _) => Value::Text(MASK.into()),
+            (Kind::Url(_) | Kind::Base, Value::Text(text)) => Value::Text(mask(text)),
             _ => value.clone(),
         }
     }
@@ -168,6 +210,7 @@ impl std::fmt::Display for Value {
             Value::Fraction(n) => n.fmt(f),
             Value::Switch(on) => on.fmt(f),
             Value::Other(word) => f.write_str(word),
+            Value::Table(_) => serde_json::Value::from(self).fmt(f),
             Value::List(list) => list.iter().enumerate().try_for_each(|(at, each)| {
                 f.write_str(if at == 0 { "" } else { "," })?;
                 each.fmt(f)
@@ -185,6 +228,9 @@ impl From<&Value> for serde_json::Value {
             Value::Fraction(n) => (*n).into(),
             Value::Switch(on) => (*on).into(),
             Value::List(list) => list.iter().map(serde_json::Value::from).collect(),
+            Value::Table(given) => {
+                given.members.iter().map(|(name, _, value)| (name.clone(), serde_json::Value::from(value))).collect()
+            }
         }
     }
 }
@@ -223,13 +269,34 @@ fn mask(text: &str) -> String {
     if url == given { text.to_owned() } else { url.to_string().replace("%2A%2A%2A", MASK) }
 }
 
+/// The fields of a record that the file can give. Credentials are declared with credentials.
+pub(super) fn fields(of: &MessageDescription) -> impl Iterator<Item = &'static FieldDescription> + use<> {
+    of.fields.iter().filter(|field| field.name != "security_requirements")
+}
+
+fn is_base(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
+    })
+}
+
+/// Written as browsers write it.
+fn is_origin(text: &str) -> bool {
+    is_base(text) && Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text)
+}
+
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
 
-fn is_media_type(text: &str) -> bool {
+pub(super) fn is_media_type(text: &str) -> bool {
     let token =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "!#$&^_.+-".contains(c));
     match text.split_once('/') {

@@ -3,6 +3,9 @@
 
 use super::kind::Kind;
 
+mod agent;
+pub use agent::AGENT_KEYS;
+
 /// One thing that can be set.
 #[derive(Debug)]
 pub struct Knob {
@@ -29,10 +32,6 @@ const KNOB: Knob =
 
 const fn knob(name: &'static str, env: &'static str, flag: &'static str, kind: Kind, doc: &'static str) -> Knob {
     Knob { name, env, flag, kind, doc, ..KNOB }
-}
-
-const fn key_of_agent(name: &'static str, kind: Kind, doc: &'static str) -> Knob {
-    Knob { name, kind, doc, ..KNOB }
 }
 
 impl Knob {
@@ -225,6 +224,59 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("1000"),
     knob(
+        "public_url",
+        "TASKYARD_PUBLIC_URL",
+        "public-url",
+        Kind::Base,
+        "Where clients find this deployment, path prefix included; cards say it. Without it they say what the client called us.",
+    )
+    .common(),
+    knob(
+        "trust_forwarded",
+        "TASKYARD_TRUST_FORWARDED",
+        "trust-forwarded",
+        Kind::Switch,
+        "Whether a proxy in front sets or drops Forwarded and X-Forwarded-Proto, -Host and -Prefix, so that cards may believe them.",
+    )
+    .default("false"),
+    knob(
+        "cards.max_age_seconds",
+        "TASKYARD_CARDS_MAX_AGE_SECONDS",
+        "cards-max-age-seconds",
+        Kind::Whole(0, 31_536_000),
+        "How long clients and caches may keep an agent's card before they ask again.",
+    )
+    .default("300"),
+    knob(
+        "cards.signing_key",
+        "TASKYARD_CARDS_SIGNING_KEY",
+        "cards-signing-key",
+        Kind::Pem,
+        "The private key that cards are signed with, EC P-256 or Ed25519 in PEM. Prefer the variable: other users can see flags.",
+    ),
+    knob(
+        "cards.signing_key_file",
+        "TASKYARD_CARDS_SIGNING_KEY_FILE",
+        "cards-signing-key-file",
+        Kind::Path,
+        "The file with the private key that cards are signed with, instead of the key itself.",
+    ),
+    knob(
+        "cards.key_id",
+        "TASKYARD_CARDS_KEY_ID",
+        "cards-key-id",
+        Kind::Text,
+        "What verifiers know the signing key as (`kid`). Give a new key a new one.",
+    ),
+    knob(
+        "cors.origins",
+        "TASKYARD_CORS_ORIGINS",
+        "cors-origins",
+        Kind::Origins,
+        "Origins of web pages that may call A2A, such as https://app.example; * is every one. Every page may read cards.",
+    )
+    .default(""),
+    knob(
         "webhooks.allow_loopback",
         "TASKYARD_WEBHOOKS_ALLOW_LOOPBACK",
         "webhooks-allow-loopback",
@@ -290,41 +342,6 @@ pub static KNOBS: &[Knob] = &[
         "Tasks that one worker works on at a time.",
     )
     .default("16"),
-];
-
-/// Every key of an `[[agent]]` table. Its limits are the deployment's where it gives none.
-pub static AGENT_KEYS: &[Knob] = &[
-    key_of_agent("name", Kind::Name, "The agent's name, which stands in URLs. Required."),
-    key_of_agent("default", Kind::Switch, "Whether it is the agent at the root; else the first one is.")
-        .default("false"),
-    key_of_agent(
-        "input_modes",
-        Kind::MediaTypes,
-        "Media types a client's parts may have; an empty list takes every one.",
-    )
-    .default(""),
-    key_of_agent("client_contexts", Kind::Switch, "Whether a client may bring a context id of its own.")
-        .default("true"),
-    key_of_agent("cancelable", Kind::Switch, "Whether its tasks can be canceled.").default("true"),
-    key_of_agent("streaming", Kind::Switch, "Whether its tasks' events can be streamed.").default("true"),
-    key_of_agent("push_notifications", Kind::Switch, "Whether webhooks can be registered on its tasks.")
-        .default("true"),
-    key_of_agent("push_snapshot", Kind::Switch, "Whether a webhook registered on a running task first gets the task.")
-        .default("true"),
-    key_of_agent("lease_seconds", Kind::Seconds(5.0, 3_600.0), "How long a lease lasts without a heartbeat.")
-        .default("30"),
-    key_of_agent(
-        "max_deliveries",
-        Kind::Whole(1, 1_000),
-        "Deliveries in a row without progress before the task fails.",
-    )
-    .default("5"),
-    key_of_agent("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
-    key_of_agent("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
-    key_of_agent("limits.history_bytes", Kind::Whole(1, 1 << 32), "Bytes of one task's history."),
-    key_of_agent("limits.artifacts", Kind::Whole(1, 1_000_000), "Artifacts of one task."),
-    key_of_agent("limits.artifact_bytes", Kind::Whole(1, 1 << 40), "Bytes of all artifacts of one task."),
-    key_of_agent("limits.push_configs", Kind::Whole(1, 10_000), "Push notification configs of one task."),
 ];
 
 #[cfg(test)]

@@ -3,9 +3,13 @@
 //! does nothing costs more than a process that does not come up.
 
 mod agent;
+mod card;
+#[cfg(test)]
+mod card_tests;
 mod file;
 mod kind;
 pub mod knob;
+mod record;
 mod refusal;
 mod show;
 mod source;
@@ -40,8 +44,8 @@ pub struct Config {
     pub secrets_key: Option<Secret<[u8; 32]>>,
     /// What is logged, and how.
     pub log: Log,
-    /// Bytes of one request body.
-    pub body_bytes: usize,
+    /// How the surfaces are served.
+    pub api: api::Options,
     /// The agents, bounds and times that the engine works with.
     pub settings: Settings,
     /// How webhooks are delivered.
@@ -122,7 +126,8 @@ impl Config {
         environment.check(&mut problems);
         let file = find_file(flags, environment, directory, &mut problems)?;
         let knobs = resolve(flags, environment, &file, dev, &mut problems);
-        let agents = agent::tables(&file, &knobs, &mut problems);
+        let signer = card::signer(&knobs, directory, dev, &mut problems);
+        let agents = agent::tables(&file, &knobs, signer.is_some(), &mut problems);
         if let (Ok(default), Ok(most)) = (knobs.whole::<i64>("limits.page_default"), knobs.whole("limits.page_max"))
             && default > most
         {
@@ -135,7 +140,7 @@ impl Config {
             let source = knobs.entry("worker.agents").map_or(&Source::Default, |entry| &entry.source);
             problems.push(format!("{source}: `worker.agents` is empty, wanted is at least one agent name"));
         }
-        if problems.is_empty() { Config::build(file.path, knobs, agents) } else { Err(Refusal { problems }) }
+        if problems.is_empty() { Config::build(file.path, knobs, agents, signer) } else { Err(Refusal { problems }) }
     }
 
     /// The Postgres database.
@@ -161,7 +166,12 @@ impl Config {
         self.knobs.entry(name).map_or(&Source::Default, |entry| &entry.source)
     }
 
-    fn build(file: Option<PathBuf>, knobs: Table, agents: Vec<Table>) -> Result<Config, Refusal> {
+    fn build(
+        file: Option<PathBuf>,
+        knobs: Table,
+        agents: Vec<Table>,
+        signer: Option<Arc<api::Signer>>,
+    ) -> Result<Config, Refusal> {
         let host = match knobs.word("listen.host")? {
             "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
             host => host.parse().map_err(|error| Refusal::because(format!("reading `listen.host`: {error}")))?,
@@ -173,7 +183,7 @@ impl Config {
             database_connections: knobs.whole("database.connections")?,
             secrets_key: knobs.text("secrets.key").and_then(kind::key).map(Secret),
             log: Log { filter: knobs.word("log.level")?.to_owned(), json: knobs.word("log.format")? == "json" },
-            body_bytes: knobs.whole("limits.body_bytes")?,
+            api: surfaces(&knobs, signer)?,
             settings: settings(&knobs, &agents)?,
             notifier: Notifier {
                 slots: knobs.whole("notifier.slots")?,
@@ -229,6 +239,18 @@ fn resolve(flags: &Flags, environment: &Environment, file: &File, dev: bool, pro
         table.take(knob, value, source, problems);
     }
     table
+}
+
+fn surfaces(knobs: &Table, signer: Option<Arc<api::Signer>>) -> Result<api::Options, Refusal> {
+    Ok(api::Options {
+        body_bytes: knobs.whole("limits.body_bytes")?,
+        public_url: knobs.text("public_url").map(str::to_owned),
+        trust_forwarded: knobs.switch("trust_forwarded")?,
+        card_max_age: Duration::from_secs(knobs.whole("cards.max_age_seconds")?),
+        cors_origins: knobs.texts("cors.origins")?,
+        signer,
+        ..api::Options::default()
+    })
 }
 
 fn settings(knobs: &Table, tables: &[Table]) -> Result<Settings, Refusal> {

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of its own, gone at the end of the test.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(super) fn new() -> Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("taskyard-config-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -16,7 +16,7 @@ impl Folder {
         Folder(path)
     }
 
-    fn with(text: &str) -> Folder {
+    pub(super) fn with(text: &str) -> Folder {
         let folder = Folder::new();
         std::fs::write(folder.0.join(CONFIG_FILE), text).unwrap();
         folder
@@ -33,21 +33,21 @@ fn flags(given: &[(&'static str, &str)]) -> Flags {
     Flags { config: None, values: given.iter().map(|(name, value)| (*name, (*value).to_owned())).collect() }
 }
 
-fn environment(given: &[(&str, &str)]) -> Environment {
+pub(super) fn environment(given: &[(&str, &str)]) -> Environment {
     given.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-fn of_file(text: &str) -> Result<Config, Refusal> {
+pub(super) fn of_file(text: &str) -> Result<Config, Refusal> {
     Config::load(&flags(&[]), &environment(&[]), &Folder::with(text).0, false)
 }
 
-fn of_environment(given: &[(&str, &str)]) -> Result<Config, Refusal> {
+pub(super) fn of_environment(given: &[(&str, &str)]) -> Result<Config, Refusal> {
     Config::load(&flags(&[]), &environment(given), &Folder::new().0, false)
 }
 
 /// The problems of a file, which must be these.
 #[track_caller]
-fn refused(text: &str, problems: &[&str]) {
+pub(super) fn refused(text: &str, problems: &[&str]) {
     assert_eq!(of_file(text).unwrap_err().problems, problems, "{text}");
 }
 
@@ -56,7 +56,7 @@ fn the_defaults_are_the_engines_own() {
     let config = of_environment(&[]).unwrap();
     assert_eq!(config.settings, Settings::with_agents([engine::settings::Agent::named("demo")]));
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(config.body_bytes, 4 << 20);
+    assert_eq!(config.api.body_bytes, 4 << 20);
     assert_eq!(config.notifier.schedule.iter().sum::<Duration>().as_secs(), 75 * 3600 + 35 * 60 + 35);
     assert!(config.database_url("api").unwrap_err().to_string().contains("DATABASE_URL"));
 }

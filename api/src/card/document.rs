@@ -1,0 +1,56 @@
+//! Cards and keys in the OpenAPI document. They stand below a base and not below `/{tenant}`, and take no service parameters, so they are
+//! not declared with the operations.
+
+use serde_json::{Value, json};
+
+use super::location::{AGENT_CARD, KEYS};
+use crate::answer::{A2A_JSON, JSON};
+
+/// The paths, each with what it answers.
+pub(crate) fn paths() -> [(&'static str, Value); 2] {
+    let card = get(
+        "GetAgentCard",
+        "The agent's card: what it does, what it can be asked for, and where.",
+        "Also under `/agents/{agent}`, `/t/{tenant}` and `/t/{tenant}/agents/{agent}`. Signed when a key is configured.",
+        &json!({"$ref": "#/components/schemas/AgentCard"}),
+    );
+    let keys = get(
+        "GetSigningKeys",
+        "The public keys that cards are signed with (RFC 7517).",
+        "404 when cards are not signed.",
+        &json!({
+            "type": "object",
+            "required": ["keys"],
+            "properties": {"keys": {"type": "array", "items": {"type": "object"}}},
+        }),
+    );
+    [(AGENT_CARD, card), (KEYS, keys)]
+}
+
+fn get(id: &str, summary: &str, description: &str, schema: &Value) -> Value {
+    let validator = |name: &str, description: &str| json!({"name": name, "in": "header", "required": false, "description": description, "schema": {"type": "string"}});
+    let header = |description: &str| json!({"description": description, "schema": {"type": "string"}});
+    let headers = json!({
+        "Cache-Control": header("`public` and how long it may be kept."),
+        "ETag": header("What this version of it is called."),
+        "Last-Modified": header("When it last could have changed."),
+    });
+    let error = json!({"$ref": "#/components/schemas/ErrorResponse"});
+    json!({
+        "servers": [{"url": "/"}],
+        "get": {
+            "operationId": id,
+            "summary": summary,
+            "description": description,
+            "parameters": [
+                validator("If-None-Match", "The `ETag` of the copy at hand: 304 when it is still right."),
+                validator("If-Modified-Since", "The `Last-Modified` of the copy at hand; counts without `If-None-Match`."),
+            ],
+            "responses": {
+                "200": {"description": "OK", "headers": headers, "content": {JSON: {"schema": schema}}},
+                "304": {"description": "The copy at hand is still right."},
+                "default": {"description": "What went wrong.", "content": {A2A_JSON: {"schema": error}}},
+            },
+        },
+    })
+}
