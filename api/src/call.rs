@@ -73,8 +73,31 @@ impl<'a> ApiExtractor<'a> for Path {
 /// The header that makes a send idempotent (design §7).
 pub(crate) const KEY_HEADER: &str = "Idempotency-Key";
 
+/// The header that says where a stream is to go on: the `id` of the last event that the client has.
+pub(crate) const LAST_EVENT_HEADER: &str = "Last-Event-ID";
+
 /// The request's `Idempotency-Key`.
 pub(crate) struct Key(pub(crate) Option<String>);
+
+/// The request's `Last-Event-ID`.
+pub(crate) struct LastEvent;
+
+impl LastEvent {
+    /// Empty is absent: a client that has no event yet may say so.
+    ///
+    /// # Errors
+    /// `InvalidParams` when it is none of our ids, which are decimal numbers.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<i64>, Error> {
+        let text = header_text(headers, LAST_EVENT_HEADER)?.unwrap_or_default();
+        let number = match text.trim() {
+            "" => return Ok(None),
+            text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+            _ => None,
+        };
+        let wrong = || Error::invalid(LAST_EVENT_HEADER, "must be the `id` of an event, which is a decimal number");
+        number.map(Some).ok_or_else(wrong)
+    }
+}
 
 impl Key {
     /// # Errors

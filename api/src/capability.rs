@@ -3,10 +3,10 @@
 use engine::Agent;
 use wire::{AgentCapabilities, Error};
 
-/// What the agent declares. Streams and extended cards are not served yet, so no agent declares them.
+/// What the agent declares. Extended cards are not served yet, so no agent declares one.
 fn of(agent: &Agent) -> AgentCapabilities {
     AgentCapabilities {
-        streaming: Some(false),
+        streaming: Some(agent.streaming),
         push_notifications: Some(agent.push_notifications),
         extended_agent_card: Some(false),
         ..AgentCapabilities::default()

@@ -6,7 +6,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Body, Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use poem::http::uri::Scheme;
@@ -22,8 +23,45 @@ use crate::app::App;
 /// How long the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(30);
 
+/// How often a silent gRPC connection is asked whether it is still there, and how long it has to answer.
+const PING: Duration = Duration::from_secs(20);
+/// Calls that one gRPC connection may have open: clients put every stream on the same one.
+const STREAMS: u32 = 2_000;
+
+/// The two ends of a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    local: LocalAddr,
+    remote: RemoteAddr,
+}
+
+/// What answers the requests of a connection.
+pub(crate) trait Handler: Clone + Send + Sync + 'static {
+    /// The body of its answers.
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static;
+    /// Whether it speaks gRPC, which is HTTP/2 and nothing else.
+    const GRPC: bool;
+    /// Answer one request.
+    fn handle(&self, request: Request<Incoming>, peer: &Peer) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+impl Handler for App {
+    type Body = BoxBody<Bytes, std::io::Error>;
+    const GRPC: bool = false;
+
+    async fn handle(&self, request: Request<Incoming>, peer: &Peer) -> Response<Self::Body> {
+        let request: poem::Request = (request, peer.local.clone(), peer.remote.clone(), Scheme::HTTP).into();
+        self.get_response(request).await.into()
+    }
+}
+
 /// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return.
-pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future<Output = ()>, grace: Duration) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    handler: impl Handler,
+    shutdown: impl Future<Output = ()>,
+    grace: Duration,
+) {
     let (ending, ended) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
@@ -32,7 +70,7 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, remote)) => {
-                    connections.spawn(one(socket, Addr::from(remote), app.clone(), ended.clone()));
+                    connections.spawn(one(socket, Addr::from(remote), handler.clone(), ended.clone()));
                 }
                 Err(error) => {
                     // Out of file handles, most likely: some will be given back.
@@ -52,22 +90,24 @@ pub(crate) async fn serve(listener: TcpListener, app: App, shutdown: impl Future
 }
 
 /// One connection. When it ends, for whatever reason, so do the handlers of its requests.
-async fn one(socket: TcpStream, remote: Addr, app: App, mut ended: watch::Receiver<bool>) {
+async fn one<H: Handler>(socket: TcpStream, remote: Addr, handler: H, mut ended: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "setting nodelay");
     }
     let Ok(local) = socket.local_addr().map(Addr::from) else { return };
+    let peer = Peer { local: LocalAddr(local), remote: RemoteAddr(remote) };
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let (app, local, remote) = (app.clone(), LocalAddr(local.clone()), RemoteAddr(remote.clone()));
-        async move {
-            let request: poem::Request = (request, local, remote, Scheme::HTTP).into();
-            Ok::<Response<_>, Infallible>(app.get_response(request).await.into())
-        }
+        let (handler, peer) = (handler.clone(), peer.clone());
+        async move { Ok::<_, Infallible>(handler.handle(request, &peer).await) }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
     builder.http2().timer(TokioTimer::new()).max_header_list_size(64 * 1024);
+    if H::GRPC {
+        builder = builder.http2_only();
+        builder.http2().keep_alive_interval(PING).keep_alive_timeout(PING).max_concurrent_streams(STREAMS);
+    }
     let connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {

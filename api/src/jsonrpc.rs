@@ -26,7 +26,7 @@ mod envelope;
 use envelope::{Envelope, Params};
 
 /// Every method, in the order of the proto's service.
-const METHODS: &[&str] = &[
+pub(crate) const METHODS: &[&str] = &[
     "SendMessage",
     "SendStreamingMessage",
     "GetTask",

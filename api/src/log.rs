@@ -50,6 +50,19 @@ impl Watch {
     }
 }
 
+/// Tell of a call over gRPC; of a stream, when it begins.
+pub(crate) fn called(operation: &'static str, status: i32, began: Instant, tenant: &Tenant) {
+    tracing::info!(
+        target: "taskyard::request",
+        method = "gRPC",
+        operation,
+        status,
+        duration_ms = began.elapsed().as_secs_f64() * 1_000.0,
+        tenant = tenant.as_str(),
+        "request"
+    );
+}
+
 /// Tell of a failure what only the operator may read.
 pub(crate) fn failure(error: &Error) {
     if error.kind != Kind::Internal && error.kind != Kind::Unavailable {

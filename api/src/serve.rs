@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use engine::Engine;
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 use crate::app::App;
-use crate::connection;
+use crate::grpc::Grpcs;
+use crate::{connection, log};
 
 /// How the surfaces are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +26,33 @@ impl Default for Options {
     }
 }
 
-/// Serve `engine` on `listener` until `shutdown` resolves, then drain: readiness goes off, waiting polls are answered with what there
+/// Where the surfaces are served.
+#[derive(Debug)]
+pub struct Listeners {
+    /// HTTP+JSON, JSON-RPC, workers and health.
+    pub http: TcpListener,
+    /// gRPC, if it is served.
+    pub grpc: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    /// HTTP only.
+    fn from(http: TcpListener) -> Self {
+        Listeners { http, grpc: None }
+    }
+}
+
+/// Serve `engine` on `listeners` until `shutdown` resolves, then drain: readiness goes off, waiting polls are answered with what there
 /// is, blocked sends with 503, and every other request has [`Options::drain`] to end.
 ///
 /// The engine's own loops ([`Engine::run`]) are the caller's to run, and to end after this has returned.
-pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shutdown: impl Future<Output = ()>) {
+pub async fn serve(
+    engine: Engine,
+    listeners: impl Into<Listeners>,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) {
+    let Listeners { http, grpc } = listeners.into();
     let app = App::new(engine.clone(), options);
     let state = app.clone();
     let stop = async move {
@@ -36,5 +60,13 @@ pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shut
         state.drain();
         engine.close();
     };
-    connection::serve(listener, app, stop, options.drain).await;
+    let stop = stop.shared();
+    let grpc = async {
+        let Some(listener) = grpc else { return };
+        match Grpcs::new(app.shared()) {
+            Ok(handler) => connection::serve(listener, handler, stop.clone(), options.drain).await,
+            Err(error) => log::failure(&error),
+        }
+    };
+    tokio::join!(connection::serve(http, app.clone(), stop.clone(), options.drain), grpc);
 }

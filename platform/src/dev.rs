@@ -6,6 +6,7 @@ use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown, serve, work};
 use engine::Bus;
 use std::io::Write;
+use tokio::net::TcpListener;
 use worker::builtin::Demo;
 
 /// Connections to the embedded store: readers beside the one writer.
@@ -43,8 +44,9 @@ impl Options {
 /// # Errors
 /// A part could not start, or failed.
 pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result<(), Failure> {
-    let listener = serve::listen(&config).await?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let http = serve::listen(config.listen).await?;
+    let url = format!("http://{}", http.local_addr()?);
+    let (grpc, grpc_at) = listen_grpc(&config).await?;
     let (database, data) = place(&config, options)?;
     let store = connect(&database, CONNECTIONS).await?;
     engine::migrate(&store).await?;
@@ -62,7 +64,7 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
         tokio::spawn(async move { notifier::run(notifier, async move { notifier_shutdown.requested().await }).await });
     let (api_stop, api_shutdown) = Shutdown::by_hand();
     let serving_options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
-    let mut serving = tokio::spawn(api::serve(engine, listener, serving_options, async move {
+    let mut serving = tokio::spawn(api::serve(engine, api::Listeners { http, grpc }, serving_options, async move {
         api_shutdown.requested().await;
     }));
     let demo = demo_worker(&config, &url)?;
@@ -73,7 +75,7 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
             None => Ok(()),
         }
     });
-    announce(&config, &url, &data)?;
+    announce(&config, &url, &grpc_at, &data)?;
 
     // A part that ends by itself has failed, and the others are of no use without it.
     let early = tokio::select! {
@@ -92,6 +94,26 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     sweeps.abort();
     parts.store.close().await;
     early.unwrap_or(Ok(()))
+}
+
+/// The port for gRPC, and where that is in words. A default port that another process has is no reason not to start.
+async fn listen_grpc(config: &Config) -> Result<(Option<TcpListener>, String), Failure> {
+    let Some(mut address) = config.listen_grpc else { return Ok((None, "off".into())) };
+    let mut taken = String::new();
+    let listener = match TcpListener::bind(address).await {
+        Err(error)
+            if error.kind() == std::io::ErrorKind::AddrInUse
+                && *config.source("listen.grpc_port") == Source::Default =>
+        {
+            taken = format!(" ({} is taken; --grpc-port chooses another)", address.port());
+            address.set_port(0);
+            serve::listen(address).await?
+        }
+        Err(error) => return Err(format!("listening on {address}: {error}").into()),
+        Ok(listener) => listener,
+    };
+    let at = format!("{}{taken}", listener.local_addr()?);
+    Ok((Some(listener), at))
 }
 
 /// The database's URL, and where that is in words.
@@ -117,11 +139,12 @@ fn demo_worker(config: &Config, url: &str) -> Result<Option<worker::Worker>, Fai
 }
 
 /// Say where it is, where the data lies, and what to try: lines that work when pasted.
-fn announce(config: &Config, url: &str, data: &str) -> Result<(), Failure> {
+fn announce(config: &Config, url: &str, grpc: &str, data: &str) -> Result<(), Failure> {
     let agent = &config.settings.default_agent;
     let mut out = std::io::stdout().lock();
     let text = format!(
         "\nTaskyard serves at {url} (this machine only, no credentials asked)\n\
+         gRPC    {grpc}\n\
          data    {data}\n\
          agent   {agent}\n\n\
          Try it:\n\n  \

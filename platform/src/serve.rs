@@ -3,6 +3,8 @@
 use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown};
 use engine::{Bus, Interests};
+use std::net::SocketAddr;
+use tokio::net::TcpListener;
 
 /// Serves clients and workers until it is told to stop.
 ///
@@ -13,14 +15,22 @@ pub async fn api(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
     let parts = Parts::of(&config, store).await?;
     tell_about_secrets(&config);
     let engine = parts.engine(&config, bus(&config, Interests { tasks: true, deliveries: false })?);
-    let listener = listen(&config).await?;
-    tracing::info!(address = %listener.local_addr()?, "serving");
+    let http = listen(config.listen).await?;
+    tracing::info!(address = %http.local_addr()?, "serving");
+    let grpc = match config.listen_grpc {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    if let Some(grpc) = &grpc {
+        tracing::info!(address = %grpc.local_addr()?, "serving gRPC");
+    }
+    let listeners = api::Listeners { http, grpc };
     let options = api::Options { body_bytes: config.body_bytes, ..api::Options::default() };
     let sweeps = tokio::spawn({
         let engine = engine.clone();
         async move { engine.run(std::future::pending()).await }
     });
-    api::serve(engine, listener, options, async move { shutdown.requested().await }).await;
+    api::serve(engine, listeners, options, async move { shutdown.requested().await }).await;
     sweeps.abort();
     parts.store.close().await;
     Ok(())
@@ -53,9 +63,8 @@ fn bus(config: &Config, interests: Interests) -> Result<Bus, Failure> {
     }
 }
 
-pub(crate) async fn listen(config: &Config) -> Result<tokio::net::TcpListener, Failure> {
-    let address = config.listen;
-    tokio::net::TcpListener::bind(address).await.map_err(|error| format!("listening on {address}: {error}").into())
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| format!("listening on {address}: {error}").into())
 }
 
 fn tell_about_secrets(config: &Config) {

@@ -6,6 +6,7 @@ mod bad_input;
 mod client;
 mod documents;
 mod envelope;
+mod grpc;
 mod health;
 mod lifecycle;
 mod outcomes;

@@ -69,6 +69,15 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("8080")
     .common(),
+    knob(
+        "listen.grpc_port",
+        "TASKYARD_LISTEN_GRPC_PORT",
+        "grpc-port",
+        Kind::Port,
+        "Port for gRPC, on the same address; 0 takes a free one, off serves none.",
+    )
+    .default("8081")
+    .common(),
     knob("data", "TASKYARD_DATA", "data", Kind::Path, "Folder of the embedded store (`dev`).")
         .default("./taskyard-data")
         .common(),

@@ -32,6 +32,8 @@ use table::Table;
 pub struct Config {
     /// Where the surfaces listen.
     pub listen: SocketAddr,
+    /// Where gRPC listens; `None` where it is off.
+    pub listen_grpc: Option<SocketAddr>,
     /// The folder of the embedded store, relative to the working directory.
     pub data: PathBuf,
     /// Connections to Postgres that this process holds at most, 1 to 1,000.
@@ -169,6 +171,7 @@ impl Config {
         let secret = |name: &str| knobs.text(name).map(|text| Secret(text.to_owned()));
         Ok(Config {
             listen: SocketAddr::new(host, knobs.whole("listen.port")?),
+            listen_grpc: knobs.port("listen.grpc_port")?.map(|port| SocketAddr::new(host, port)),
             data: knobs.word("data")?.into(),
             database_connections: knobs.whole("database.connections")?,
             secrets_key: knobs.text("secrets.key").and_then(kind::key).map(Secret),
