@@ -39,7 +39,7 @@ impl<'a, T: Type + DeserializeOwned, const EMPTY: bool> ApiExtractor<'a> for Bod
         body: &mut RequestBody,
         _options: ExtractParamOptions<()>,
     ) -> poem::Result<Self> {
-        let limit = request.data::<Call>().map_or(0, |call| call.body_bytes);
+        let limit = request.data::<Call>().map_or(0, |call| call.options.body_bytes);
         if !EMPTY {
             check_type(request.headers()).map_err(Failure)?;
         }

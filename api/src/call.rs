@@ -9,7 +9,7 @@ use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use wire::Error;
 
 use crate::failure::Failure;
-use crate::route;
+use crate::{Options, route};
 
 /// A routed request.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub(crate) struct Call {
     /// Whom the path talks to; on the worker surface nobody is asked.
     pub(crate) caller: Option<Caller>,
     pub(crate) worker: Worker,
-    pub(crate) body_bytes: usize,
+    pub(crate) options: Options,
     /// The decoded values of the path's parameters, in its order.
     pub(crate) params: Vec<String>,
 }
@@ -80,7 +80,15 @@ pub(crate) const LAST_EVENT_HEADER: &str = "Last-Event-ID";
 pub(crate) struct Key(pub(crate) Option<String>);
 
 /// The request's `Last-Event-ID`.
-pub(crate) struct LastEvent;
+pub(crate) struct LastEvent(pub(crate) Option<i64>);
+
+impl Key {
+    /// # Errors
+    /// `InvalidParams` when it is no text.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<String>, Error> {
+        header_text(headers, KEY_HEADER)
+    }
+}
 
 impl LastEvent {
     /// Empty is absent: a client that has no event yet may say so.
@@ -99,35 +107,35 @@ impl LastEvent {
     }
 }
 
-impl Key {
-    /// # Errors
-    /// `InvalidParams` when it is no text.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<String>, Error> {
-        header_text(headers, KEY_HEADER)
-    }
+/// A header that an operation takes, read by `of`.
+macro_rules! header {
+    ($name:ident) => {
+        impl<'a> ApiExtractor<'a> for $name {
+            const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
+            type ParamType = String;
+            type ParamRawType = String;
+
+            fn param_in() -> Option<MetaParamIn> {
+                Some(MetaParamIn::Header)
+            }
+
+            fn param_schema_ref() -> Option<MetaSchemaRef> {
+                Some(String::schema_ref())
+            }
+
+            async fn from_request(
+                request: &'a Request,
+                _body: &mut RequestBody,
+                _options: ExtractParamOptions<String>,
+            ) -> poem::Result<Self> {
+                Ok($name($name::of(request.headers()).map_err(Failure)?))
+            }
+        }
+    };
 }
 
-impl<'a> ApiExtractor<'a> for Key {
-    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
-    type ParamType = String;
-    type ParamRawType = String;
-
-    fn param_in() -> Option<MetaParamIn> {
-        Some(MetaParamIn::Header)
-    }
-
-    fn param_schema_ref() -> Option<MetaSchemaRef> {
-        Some(String::schema_ref())
-    }
-
-    async fn from_request(
-        request: &'a Request,
-        _body: &mut RequestBody,
-        _options: ExtractParamOptions<String>,
-    ) -> poem::Result<Self> {
-        Ok(Key(Key::of(request.headers()).map_err(Failure)?))
-    }
-}
+header!(Key);
+header!(LastEvent);
 
 /// A header as text.
 ///
@@ -137,4 +145,25 @@ pub(crate) fn header_text(headers: &HeaderMap, name: &str) -> Result<Option<Stri
     let Some(value) = headers.get(name) else { return Ok(None) };
     let text = value.to_str().map_err(|_| Error::invalid(name, "must be printable ASCII"))?;
     Ok(Some(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_is_a_number_or_nobody_has_any() {
+        let of = |text: &str| {
+            LastEvent::of(&HeaderMap::from_iter([(LAST_EVENT_HEADER.parse().unwrap(), text.parse().unwrap())]))
+        };
+        assert!(matches!(LastEvent::of(&HeaderMap::new()), Ok(None)));
+        for (text, number) in
+            [("", None), (" ", None), ("0", Some(0)), ("007", Some(7)), ("9223372036854775807", Some(i64::MAX))]
+        {
+            assert!(of(text).is_ok_and(|read| read == number), "{text:?}");
+        }
+        for bad in ["-1", "+1", "1.0", "1e3", "0x1", "one", "1 2", "9223372036854775808"] {
+            assert_eq!(of(bad).unwrap_err().violations[0].field, LAST_EVENT_HEADER, "{bad:?}");
+        }
+    }
 }

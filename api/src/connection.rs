@@ -18,13 +18,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::Options;
 use crate::app::App;
+use crate::stall::Impatient;
 
 /// How long the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// How often a silent gRPC connection is asked whether it is still there, and how long it has to answer.
-const PING: Duration = Duration::from_secs(20);
+/// How long a silent gRPC connection has to answer when it is asked whether it is still there.
+const PONG: Duration = Duration::from_secs(20);
 /// Calls that one gRPC connection may have open: clients put every stream on the same one.
 const STREAMS: u32 = 2_000;
 
@@ -55,12 +57,12 @@ impl Handler for App {
     }
 }
 
-/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within `grace`, and return.
+/// Serve until `shutdown` resolves; then accept nothing more, let what is under way finish within [`Options::drain`], and return.
 pub(crate) async fn serve(
     listener: TcpListener,
     handler: impl Handler,
     shutdown: impl Future<Output = ()>,
-    grace: Duration,
+    options: Options,
 ) {
     let (ending, ended) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -70,7 +72,7 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, remote)) => {
-                    connections.spawn(one(socket, Addr::from(remote), handler.clone(), ended.clone()));
+                    connections.spawn(one(socket, Addr::from(remote), options, handler.clone(), ended.clone()));
                 }
                 Err(error) => {
                     // Out of file handles, most likely: some will be given back.
@@ -83,14 +85,21 @@ pub(crate) async fn serve(
     }
     drop(listener);
     ending.send_replace(true);
-    let finished = tokio::time::timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+    let finished =
+        tokio::time::timeout(options.drain, async { while connections.join_next().await.is_some() {} }).await;
     if finished.is_err() {
         tracing::warn!(connections = connections.len(), "ending connections that did not finish in time");
     }
 }
 
 /// One connection. When it ends, for whatever reason, so do the handlers of its requests.
-async fn one<H: Handler>(socket: TcpStream, remote: Addr, handler: H, mut ended: watch::Receiver<bool>) {
+async fn one<H: Handler>(
+    socket: TcpStream,
+    remote: Addr,
+    options: Options,
+    handler: H,
+    mut ended: watch::Receiver<bool>,
+) {
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "setting nodelay");
@@ -106,9 +115,13 @@ async fn one<H: Handler>(socket: TcpStream, remote: Addr, handler: H, mut ended:
     builder.http2().timer(TokioTimer::new()).max_header_list_size(64 * 1024);
     if H::GRPC {
         builder = builder.http2_only();
-        builder.http2().keep_alive_interval(PING).keep_alive_timeout(PING).max_concurrent_streams(STREAMS);
+        builder
+            .http2()
+            .keep_alive_interval(options.keep_alive)
+            .keep_alive_timeout(PONG)
+            .max_concurrent_streams(STREAMS);
     }
-    let connection = builder.serve_connection(TokioIo::new(socket), service);
+    let connection = builder.serve_connection(TokioIo::new(Impatient::new(socket, options.stall)), service);
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         result = connection.as_mut() => {

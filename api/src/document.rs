@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use wire::description::{Described, MessageDescription};
 use wire::{
     DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest, GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest, ListTasksRequest,
+    ListTaskPushNotificationConfigsRequest, ListTasksRequest, SubscribeToTaskRequest,
 };
 
 use crate::answer::{A2A_JSON, JSON};
@@ -32,6 +32,9 @@ const A2A: &str = "The HTTP+JSON binding of A2A 1.0. Every request says `A2A-Ver
 The JSON-RPC binding of the same operations is at `POST /rpc` and `POST /`: the method is the operation id, the parameters are the \
 request message. Agents other than the default one live under `/agents/{agent}`, and `/t/{tenant}` leads to a tenant by the base URL \
 alone.\n\n\
+Streams are server-sent events. `data` is one `StreamResponse`, `id` the event's number: sent back as `Last-Event-ID`, the stream goes on \
+after it, on any replica. A stream that breaks off with `retry` and `id` alone is to be resumed; one that ends without is over. After the \
+first event an error is an event `error`, whose `data` is an `ErrorResponse`; before it, it is an ordinary answer.\n\n\
 Errors of all operations have one shape; `error.details` holds a `google.rpc.ErrorInfo` whose `reason` tells what went wrong.";
 
 const WORKER: &str = "What a worker needs: it polls for leases of tasks, works, reports what it did under its lease, and keeps the lease \
@@ -170,6 +173,7 @@ fn complete_a2a(document: &mut Value) {
 fn query_of(operation: &str) -> Option<MessageDescription> {
     match operation {
         "GetTask" => Some(GetTaskRequest::DESCRIPTION),
+        "SubscribeToTask" | "SubscribeToTaskByPost" => Some(SubscribeToTaskRequest::DESCRIPTION),
         "ListTasks" => Some(ListTasksRequest::DESCRIPTION),
         "GetTaskPushNotificationConfig" => Some(GetTaskPushNotificationConfigRequest::DESCRIPTION),
         "ListTaskPushNotificationConfigs" => Some(ListTaskPushNotificationConfigsRequest::DESCRIPTION),

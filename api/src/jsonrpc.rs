@@ -7,19 +7,21 @@
 use std::sync::Arc;
 
 use engine::Caller;
+use engine::stream::EventStream;
 use hyper::body::Bytes;
-use poem::Response;
 use poem::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use poem::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wire::{Error, Kind, Tenant};
 
 use crate::answer::JSON;
 use crate::app::Shared;
-use crate::call::Key;
+use crate::call::{Key, LastEvent};
 use crate::log::{self, Served};
 use crate::rest::Page;
 use crate::route::{Base, with_tenant};
+use crate::sse::{Shape, Stream};
 use crate::{body, capability, failure, version};
 
 mod envelope;
@@ -71,14 +73,20 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, bas
     let called = async {
         capability::check(&caller.agent, method)?;
         let exchange = Exchange { shared, caller: &caller, headers: request.headers(), params, id };
-        exchange.run(method).await
+        match exchange.stream(method).await? {
+            Some(events) => {
+                let shape = Shape::JsonRpc { id: id.into() };
+                Ok(Stream::of(events, shape, shared.options).into_response())
+            }
+            None => Ok(Response::builder().content_type(JSON).body(exchange.run(method).await?)),
+        }
     };
     served(method, tenant, id, called.await)
 }
 
-fn served(operation: &'static str, tenant: Tenant, id: &str, outcome: Result<Vec<u8>, Error>) -> Served {
+fn served(operation: &'static str, tenant: Tenant, id: &str, outcome: Result<Response, Error>) -> Served {
     let response = match outcome {
-        Ok(body) => Response::builder().content_type(JSON).body(body),
+        Ok(response) => response,
         Err(error) => {
             let status = if error.kind == Kind::Unavailable { failure::status(error.kind) } else { StatusCode::OK };
             refusal(id, &error, status)
@@ -105,6 +113,26 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
+    /// The stream that a method answers with, if it is one that does.
+    async fn stream(&self, method: &str) -> Result<Option<EventStream>, Error> {
+        let engine = &self.shared.engine;
+        let events = match method {
+            "SendStreamingMessage" => {
+                let request: wire::SendMessageRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                let (key, last) = (Key::of(self.headers)?, LastEvent::of(self.headers)?);
+                engine.send_streaming_message(&caller, key, request, last).await?
+            }
+            "SubscribeToTask" => {
+                let request: wire::SubscribeToTaskRequest = self.params()?;
+                let caller = with_tenant(self.caller, &request.tenant)?;
+                engine.subscribe_to_task(&caller, request, LastEvent::of(self.headers)?).await?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(events))
+    }
+
     async fn run(&self, method: &str) -> Result<Vec<u8>, Error> {
         let engine = &self.shared.engine;
         match method {
@@ -160,25 +188,33 @@ impl Exchange<'_> {
 
     fn result(&self, value: &impl Serialize) -> Result<Vec<u8>, Error> {
         let mut body = Vec::with_capacity(512);
-        body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        body.extend_from_slice(self.id.as_bytes());
-        body.extend_from_slice(br#","result":"#);
+        body.extend_from_slice(opening(self.id, "result").as_bytes());
         serde_json::to_writer(&mut body, value).map_err(Error::internal)?;
         body.push(b'}');
         Ok(body)
     }
 }
 
-/// An error response; `id` as it stood in the request.
-fn refusal(id: &str, error: &Error, status: StatusCode) -> Response {
-    log::failure(error);
+/// A response up to the value of its member `result` or `error`; `id` as it stood in the request.
+pub(crate) fn opening(id: &str, member: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":"#)
+}
+
+/// An error response as text.
+pub(crate) fn error_text(id: &str, error: &Error) -> String {
     let object = serde_json::json!({
         "code": error.kind.jsonrpc(),
         "message": error.public_message(),
         "data": error.details(),
     });
+    format!("{}{object}}}", opening(id, "error"))
+}
+
+/// An error response.
+fn refusal(id: &str, error: &Error, status: StatusCode) -> Response {
+    log::failure(error);
     let builder = Response::builder().status(status).content_type(JSON);
-    failure::retry(builder, error.kind).body(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{object}}}"#))
+    failure::retry(builder, error.kind).body(error_text(id, error))
 }
 
 fn not_allowed(request: &poem::Request) -> Response {

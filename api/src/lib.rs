@@ -21,6 +21,8 @@ mod query;
 mod rest;
 mod route;
 mod serve;
+mod sse;
+mod stall;
 mod verbs;
 mod version;
 mod worker;

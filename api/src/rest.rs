@@ -9,17 +9,19 @@ use poem_openapi::OpenApi;
 use wire::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetTaskPushNotificationConfigRequest,
     GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse, ListTasksRequest,
-    ListTasksResponse, SendMessageRequest, SendMessageResponse, Task, TaskPushNotificationConfig,
+    ListTasksResponse, SendMessageRequest, SendMessageResponse, SubscribeToTaskRequest, Task,
+    TaskPushNotificationConfig,
 };
 
-use crate::answer::{Empty, Media, Reply, answer as reply, nothing};
+use crate::answer::{A2A_JSON, Empty, Media, Reply, answer as reply, nothing};
 use crate::app::Shared;
 use crate::body::{Body, MaybeBody};
-use crate::call::{Call, Key, Path};
+use crate::call::{Call, Key, LastEvent, Path};
 use crate::failure::{self, Failure};
 use crate::log::Served;
 use crate::query::Query;
 use crate::route::{self, Base};
+use crate::sse::{Shape, Stream};
 use crate::verbs::{Found, Table};
 use crate::{capability, version};
 
@@ -45,6 +47,27 @@ impl Rest {
     ) -> Reply<SendMessageResponse> {
         let caller = call.caller(&body.0.tenant)?;
         reply(&call.engine.send_message(&caller, key.0, body.0).await?)
+    }
+
+    /// Send a message to the agent and follow the task: first the task, then everything that happens to it, until it is finished or
+    /// waits for the client's input.
+    ///
+    /// The `id` of an event is its number, by which the stream can be resumed on any replica.
+    #[oai(path = "/message/@stream", method = "post", operation_id = "SendStreamingMessage")]
+    async fn send_streaming_message(
+        &self,
+        call: &Call,
+        /// Makes the send idempotent for 24 hours, and its stream resumable: the same key and body find the same task again.
+        #[oai(name = "Idempotency-Key")]
+        key: Key,
+        /// The `id` of the last event that the client has of this send. Counts only together with an `Idempotency-Key`.
+        #[oai(name = "Last-Event-ID")]
+        last: LastEvent,
+        body: Body<SendMessageRequest>,
+    ) -> Result<Stream, Failure> {
+        let caller = call.caller(&body.0.tenant)?;
+        let events = call.engine.send_streaming_message(&caller, key.0, body.0, last.0).await?;
+        Ok(Stream::of(events, Shape::Rest, call.options))
     }
 
     /// Read a task: its state, its artifacts and its newest messages.
@@ -81,6 +104,40 @@ impl Rest {
         let request = CancelTaskRequest { id: one("id", id.0, &body.0.id)?, ..body.0 };
         let caller = call.caller(&request.tenant)?;
         reply(&call.engine.cancel_task(&caller, request).await?)
+    }
+
+    /// Follow a task until it is finished: first the task as it stands, then everything that happens to it.
+    ///
+    /// The `id` of an event is its number, by which the stream can be resumed on any replica. Resuming works also when the task is
+    /// finished by now; subscribing to a finished task does not. When events since the last one are no longer kept, the stream begins
+    /// again with the task.
+    #[oai(path = "/tasks/:id/@subscribe", method = "get", operation_id = "SubscribeToTask")]
+    async fn subscribe_to_task(
+        &self,
+        call: &Call,
+        /** The task. */
+        id: Path,
+        /// The `id` of the last event that the client has: the stream goes on after it.
+        #[oai(name = "Last-Event-ID")]
+        last: LastEvent,
+        query: Query<SubscribeToTaskRequest>,
+    ) -> Result<Stream, Failure> {
+        subscribe(call, id.0, last, query.0).await
+    }
+
+    /// Follow a task until it is finished, as with GET; in JSON-RPC both are `SubscribeToTask`. A body is not read.
+    #[oai(path = "/tasks/:id/@subscribe", method = "post", operation_id = "SubscribeToTaskByPost")]
+    async fn subscribe_to_task_by_post(
+        &self,
+        call: &Call,
+        /** The task. */
+        id: Path,
+        /// The `id` of the last event that the client has: the stream goes on after it.
+        #[oai(name = "Last-Event-ID")]
+        last: LastEvent,
+        query: Query<SubscribeToTaskRequest>,
+    ) -> Result<Stream, Failure> {
+        subscribe(call, id.0, last, query.0).await
     }
 
     /// Register a webhook on a task, or replace the one of the same id.
@@ -163,13 +220,16 @@ impl Rest {
     }
 }
 
-/// The paths of operations that no agent declares yet. Subscribing is GET in the proto and POST in the prose (AMB-01).
-const UNDECLARED: &[(&str, Method, &str)] = &[
-    ("/message/@stream", Method::POST, "SendStreamingMessage"),
-    ("/tasks/:id/@subscribe", Method::GET, "SubscribeToTask"),
-    ("/tasks/:id/@subscribe", Method::POST, "SubscribeToTask"),
-    ("/extendedAgentCard", Method::GET, "GetExtendedAgentCard"),
-];
+/// Follow a task, however it was asked for: GET in the proto, POST in the prose (AMB-01).
+async fn subscribe(call: &Call, id: String, last: LastEvent, query: SubscribeToTaskRequest) -> Result<Stream, Failure> {
+    let request = SubscribeToTaskRequest { id, ..query };
+    let caller = call.caller(&request.tenant)?;
+    let events = call.engine.subscribe_to_task(&caller, request, last.0).await?;
+    Ok(Stream::of(events, Shape::Rest, call.options))
+}
+
+/// The paths of operations that no agent declares yet.
+const UNDECLARED: &[(&str, Method, &str)] = &[("/extendedAgentCard", Method::GET, "GetExtendedAgentCard")];
 
 /// The paths and what they lead to.
 pub(crate) fn table() -> Table {
@@ -210,7 +270,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
                 engine: shared.engine.clone(),
                 caller: Some(caller),
                 worker: Default::default(),
-                body_bytes: shared.options.body_bytes,
+                options: shared.options,
                 params,
             };
             run(endpoint, request, call, media).await
@@ -231,7 +291,7 @@ pub(crate) async fn run(
     request.extensions_mut().insert(call);
     match endpoint.call(request).await {
         Ok(mut response) => {
-            if media == Media::Json {
+            if media == Media::Json && response.content_type() == Some(A2A_JSON) {
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(Media::Json.name()));
             }
             response

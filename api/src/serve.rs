@@ -17,12 +17,21 @@ pub struct Options {
     pub body_bytes: usize,
     /// How long open requests may take to end once shutdown has begun.
     pub drain: Duration,
+    /// How long a stream may be silent before a comment tells everything between here and the client that it lives.
+    pub keep_alive: Duration,
+    /// How long a client may take nothing of what it is sent before its connection is closed.
+    pub stall: Duration,
 }
 
 impl Default for Options {
-    /// 4 MiB and 10 seconds.
+    /// 4 MiB, 10 seconds, 15 seconds and 60 seconds.
     fn default() -> Self {
-        Options { body_bytes: 4 << 20, drain: Duration::from_secs(10) }
+        Options {
+            body_bytes: 4 << 20,
+            drain: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(15),
+            stall: Duration::from_secs(60),
+        }
     }
 }
 
@@ -43,7 +52,7 @@ impl From<TcpListener> for Listeners {
 }
 
 /// Serve `engine` on `listeners` until `shutdown` resolves, then drain: readiness goes off, waiting polls are answered with what there
-/// is, blocked sends with 503, and every other request has [`Options::drain`] to end.
+/// is, blocked sends with 503, streams end with where to resume, and every other request has [`Options::drain`] to end.
 ///
 /// The engine's own loops ([`Engine::run`]) are the caller's to run, and to end after this has returned.
 pub async fn serve(
@@ -64,9 +73,9 @@ pub async fn serve(
     let grpc = async {
         let Some(listener) = grpc else { return };
         match Grpcs::new(app.shared()) {
-            Ok(handler) => connection::serve(listener, handler, stop.clone(), options.drain).await,
+            Ok(handler) => connection::serve(listener, handler, stop.clone(), options).await,
             Err(error) => log::failure(&error),
         }
     };
-    tokio::join!(connection::serve(http, app.clone(), stop.clone(), options.drain), grpc);
+    tokio::join!(connection::serve(http, app.clone(), stop.clone(), options), grpc);
 }

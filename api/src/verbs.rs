@@ -14,6 +14,9 @@ use poem_openapi::OpenApi;
 /// What a verb's segment begins with in a declaration.
 pub(crate) const MARK: &str = "/@";
 
+/// What the document's name of an operation ends in where the operation has a second method: there a name is given once only.
+const SECOND: &str = "ByPost";
+
 /// The longest path of any API, in segments.
 const DEEPEST: usize = 8;
 
@@ -36,7 +39,7 @@ enum Segment {
 /// What one method of one path does.
 pub(crate) struct Operation {
     method: Method,
-    /// Its name in the document.
+    /// Its name in the protocol.
     pub(crate) id: &'static str,
     /// None: no agent declares it, so that the check of its capability refuses it.
     pub(crate) endpoint: Option<BoxEndpoint<'static, Response>>,
@@ -58,7 +61,8 @@ impl Table {
         let mut ids: HashMap<(String, Method), &'static str> = HashMap::new();
         for path in T::meta().into_iter().flat_map(|api| api.paths) {
             for operation in path.operations {
-                ids.insert((shape(&path.path), operation.method), operation.operation_id.unwrap_or_default());
+                let name = operation.operation_id.unwrap_or_default();
+                ids.insert((shape(&path.path), operation.method), name.strip_suffix(SECOND).unwrap_or(name));
             }
         }
         let mut routes = HashMap::new();

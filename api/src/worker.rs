@@ -362,7 +362,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
                 engine: shared.engine.clone(),
                 caller: None,
                 worker: Default::default(),
-                body_bytes: shared.options.body_bytes,
+                options: shared.options,
                 params,
             };
             rest::run(endpoint, request, call, Media::Json).await

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// Text of every message; the demo agent gives it back.
     #[arg(long, value_name = "TEXT", default_value = "hello")]
     pub(crate) text: String,
-    /// The page that `list` counts as deep; the last one there is, if there are fewer.
+    /// The page that `list` counts as deep; the last full one, if there are fewer.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) deep_page: u32,
     /// Tasks of a page.

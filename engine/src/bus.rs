@@ -195,6 +195,7 @@ fn parse(line: &str) -> Option<Hint> {
 /// Publish what waits, everything of one channel as one message: what piles up while Redis answers travels together.
 async fn publish(pool: deadpool_redis::Pool, mut waiting: mpsc::Receiver<Hint>, origin: String) {
     let mut hints = Vec::new();
+    let mut held = None;
     while waiting.recv_many(&mut hints, 512).await > 0 {
         let mut messages: HashMap<&'static str, String> = HashMap::new();
         let mut seen = HashSet::new();
@@ -208,12 +209,18 @@ async fn publish(pool: deadpool_redis::Pool, mut waiting: mpsc::Receiver<Hint>, 
             }
         }
         let sent = async {
-            let mut connection = pool.get().await.map_err(|error| error.to_string())?;
+            // Kept from batch to batch: the pool would test it each time, which costs more than the batch.
+            let mut connection = match held.take() {
+                Some(connection) => connection,
+                None => pool.get().await.map_err(|error| error.to_string())?,
+            };
             let mut pipe = redis::pipe();
             for (channel, message) in &messages {
                 pipe.cmd("PUBLISH").arg(*channel).arg(message).ignore();
             }
-            pipe.query_async::<()>(&mut connection).await.map_err(|error| error.to_string())
+            pipe.query_async::<()>(&mut connection).await.map_err(|error| error.to_string())?;
+            held = Some(connection);
+            Ok::<(), String>(())
         };
         match tokio::time::timeout(Duration::from_secs(2), sent).await {
             Ok(Ok(())) => {}

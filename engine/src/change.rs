@@ -56,7 +56,6 @@ pub(crate) struct Change<'a> {
     work: Option<work::Model>,
     task: task::Model,
     hand: Hand,
-    lanes: Vec<push_lane::Model>,
     events: Vec<task_event::Model>,
     messages: Vec<task_message::Model>,
     chunks: Vec<task_artifact::Model>,
@@ -65,8 +64,8 @@ pub(crate) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Begin on a task as it was read. `lanes` are its open lanes, read *after* it (a config made in between moves the revision).
-    pub(crate) fn begin(read: TaskAndWork, agent: &'a Agent, lanes: Vec<push_lane::Model>, now: i64) -> Change<'a> {
+    /// Begin on a task as it was read.
+    pub(crate) fn begin(read: TaskAndWork, agent: &'a Agent, now: i64) -> Change<'a> {
         Change {
             agent,
             // A status never is older than the one before it, whatever clocks do.
@@ -75,7 +74,6 @@ impl<'a> Change<'a> {
             read: read.work,
             task: read.task,
             hand: Hand::Platform,
-            lanes,
             events: Vec::new(),
             messages: Vec::new(),
             chunks: Vec::new(),
@@ -368,7 +366,7 @@ impl<'a> Change<'a> {
         let mut hints = Vec::with_capacity(3);
         if let Some(last) = self.events.last() {
             hints.push(Hint::Event { task: self.task.id, generation: last.generation, state: self.task.state });
-            if !self.lanes.is_empty() {
+            if self.task.config_count > 0 {
                 hints.push(Hint::Delivery);
             }
         }
@@ -396,22 +394,14 @@ impl<'a> Change<'a> {
         for (artifact, through) in &self.removed_chunks {
             write.delete(store::artifact::delete_through(self.task.id, artifact, *through));
         }
-        for lane in &self.lanes {
-            if !self.events.is_empty() {
-                write.update(store::push::extend_lane(lane.id, self.events.len() as i64, self.now));
-            }
-            write.insert_many(deliveries(lane, &self.events, self.now));
+        if let (Some(first), true) = (self.events.first(), self.task.config_count > 0) {
+            store::push::deliver(self.task.id, first.generation, self.events.len(), self.now, write);
         }
         write.insert_many(self.messages.into_iter().map(task_message::ActiveModel::from).collect());
         write.insert_many(self.chunks.into_iter().map(task_artifact::ActiveModel::from).collect());
         write.insert_many(self.events.into_iter().map(task_event::ActiveModel::from).collect());
         TaskAndWork { task: self.task, work: self.work }
     }
-}
-
-fn deliveries(lane: &push_lane::Model, events: &[task_event::Model], now: i64) -> Vec<push_delivery::ActiveModel> {
-    let numbered = events.iter().zip(lane.tail + 1..);
-    numbered.map(|(event, sequence)| delivery(lane, sequence, event.generation, None, now).into()).collect()
 }
 
 /// A notification that is yet to be delivered.

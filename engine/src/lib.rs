@@ -12,6 +12,7 @@ use sea_orm_migration::MigratorTrait;
 use tokio::sync::watch as signal;
 use wire::Error;
 
+pub mod address;
 mod allowance;
 pub mod bus;
 mod caller;
@@ -176,6 +177,11 @@ impl Engine {
         &self.inner.clock
     }
 
+    /// Where ids come from.
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.inner.ids
+    }
+
     /// Seals secrets.
     pub fn secrets(&self) -> &Arc<SecretKey> {
         &self.inner.secrets
@@ -247,14 +253,13 @@ pub async fn migrate(store: &Store) -> Result<(), StartError> {
 pub async fn check_schema(store: &Store) -> Result<(), StartError> {
     let failed = |source| StartError::Database { doing: "reading which migrations the database has", source };
     let known: Vec<String> = migration::Migrator::migrations().iter().map(|one| one.name().to_owned()).collect();
-    let applied = migration::Migrator::get_migration_models(store.read()).await;
-    let applied: Vec<String> = match applied {
-        Ok(models) => models.into_iter().map(|model| model.version).collect(),
-        // Without the table nothing was ever migrated; with a dead connection the next line says so.
-        Err(_) => {
-            store.read().ping().await.map_err(failed)?;
-            Vec::new()
-        }
+    let db = store.read();
+    let ask = Statement::from_string(db.get_database_backend(), "SELECT version FROM seaql_migrations");
+    let applied: Vec<String> = match db.query_all_raw(ask).await {
+        Ok(rows) => rows.iter().map(|row| row.try_get("", "version")).collect::<Result<_, _>>().map_err(failed)?,
+        Err(error) if store::is_away(&error) => return Err(failed(error)),
+        // Without the table nothing was ever migrated.
+        Err(_) => Vec::new(),
     };
     if let Some(later) = applied.iter().find(|name| !known.contains(name)) {
         return Err(StartError::SchemaAhead(later.clone()));
@@ -295,13 +300,11 @@ async fn keep(store: &Store, id: &str, value: Vec<u8>, now: i64) -> Result<Vec<u
     }
 }
 
-/// A database failure as a caller hears of it: temporary when the database cannot be reached, else a fault of ours.
+/// A database failure as a caller hears of it: temporary when the database is away, else a fault of ours.
 pub(crate) fn database(doing: &'static str) -> impl Fn(DbErr) -> Error {
-    move |error| match error {
-        DbErr::Conn(_) | DbErr::ConnectionAcquire(_) => {
-            Error::unavailable("the platform cannot reach its database; try again").caused_by(error)
-        }
-        error => Error::internal(error).doing(doing),
+    move |error| match store::is_away(&error) {
+        true => Error::unavailable("the platform cannot reach its database; try again").caused_by(error),
+        false => Error::internal(error).doing(doing),
     }
 }
 
@@ -309,7 +312,7 @@ pub(crate) fn database(doing: &'static str) -> impl Fn(DbErr) -> Error {
 pub(crate) fn unwritten(doing: &'static str) -> impl Fn(store::WriteError) -> Error {
     move |error| match error {
         store::WriteError::Lost => {
-            Error::unavailable("others write to the same task all the time; try again").caused_by(error)
+            Error::unavailable("others write to the same place all the time; try again").caused_by(error)
         }
         store::WriteError::Failed(error) => database(doing)(error),
     }

@@ -136,16 +136,16 @@ impl Engine {
         loop {
             tokio::select! {
                 () = ready.changed() => {}
-                () = tokio::time::sleep_until(next_sweep) => {
-                    next_sweep = tokio::time::Instant::now() + sweep;
-                    if self.inner.queue.is_empty() {
-                        continue;
-                    }
-                    // What a hint did not tell: a lost one, a lease that ended, a delay that is over.
-                    match store::work::agents_due(self.store().read(), self.clock().now()).await {
-                        Ok(agents) => ready.add(agents),
-                        Err(error) => tracing::warn!(%error, "looking for ready tasks"),
-                    }
+                // While nobody polls nothing is asked. The poll that ends this wakes the loop, and finds the sweep overdue.
+                () = tokio::time::sleep_until(next_sweep), if !self.inner.queue.is_empty() => {}
+            }
+            let now = tokio::time::Instant::now();
+            if now >= next_sweep && !self.inner.queue.is_empty() {
+                next_sweep = now + sweep;
+                // What a hint did not tell: a lost one, a lease that ended, a delay that is over.
+                match store::work::agents_due(self.store().read(), self.clock().now()).await {
+                    Ok(agents) => ready.add(agents),
+                    Err(error) => tracing::warn!(%error, "looking for ready tasks"),
                 }
             }
             while self.serve_once().await {}

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::store::task::TaskAndWork;
 
-/// Tasks remembered at most.
+/// Writes that are looked back upon; as many tasks are remembered at most.
 const MOST: usize = 4_096;
 /// Bytes of status message and metadata a task may have to be remembered.
 const SMALL: usize = 16 * 1024;
@@ -24,9 +24,10 @@ pub(crate) struct Recent {
 
 #[derive(Debug, Default)]
 struct Inner {
-    tasks: HashMap<Uuid, TaskAndWork>,
-    /// In the order they came; what is taken stays until its turn.
-    order: VecDeque<Uuid>,
+    tasks: HashMap<Uuid, (u64, TaskAndWork)>,
+    /// Who came when; what has been taken, or has come again since, has another number or none.
+    order: VecDeque<(u64, Uuid)>,
+    puts: u64,
 }
 
 impl Recent {
@@ -38,11 +39,13 @@ impl Recent {
         }
         let id = written.task.id;
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.tasks.insert(id, written).is_none() {
-            inner.order.push_back(id);
-        }
+        let inner = &mut *inner;
+        inner.puts += 1;
+        inner.tasks.insert(id, (inner.puts, written));
+        inner.order.push_back((inner.puts, id));
         while inner.order.len() > MOST {
-            if let Some(oldest) = inner.order.pop_front() {
+            let Some((number, oldest)) = inner.order.pop_front() else { break };
+            if inner.tasks.get(&oldest).is_some_and(|(latest, _)| *latest == number) {
                 inner.tasks.remove(&oldest);
             }
         }
@@ -50,6 +53,6 @@ impl Recent {
 
     /// What is remembered of a task, once.
     pub(crate) fn take(&self, id: Uuid) -> Option<TaskAndWork> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).tasks.remove(&id)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).tasks.remove(&id).map(|(_, written)| written)
     }
 }

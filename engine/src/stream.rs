@@ -206,7 +206,7 @@ async fn hand_out(engine: &Engine, task: Uuid, source: &Source, from: i64) -> bo
 
 impl Attached {
     /// A stream that begins with `first` and goes on with everything after it.
-    pub(crate) fn from_snapshot(self, engine: &Engine, first: Item, ends: Ends, finished: bool) -> EventStream {
+    pub(crate) fn begin_with(self, engine: &Engine, first: Item, ends: Ends, finished: bool) -> EventStream {
         let last = first.generation;
         self.source.want_after(last);
         let mut stream = self.stream(engine, ends, last);
@@ -216,11 +216,15 @@ impl Attached {
         stream
     }
 
-    /// A stream of everything after number `last`, stored events first.
-    pub(crate) fn after(self, engine: &Engine, last: i64, ends: Ends) -> EventStream {
+    /// A stream of everything after number `last`, stored events first. The first of them are read at once, so that a database which
+    /// does not answer is heard of before anything is streamed.
+    ///
+    /// # Errors
+    /// When the events cannot be read.
+    pub(crate) async fn after(self, engine: &Engine, last: i64, ends: Ends) -> Result<EventStream, Error> {
         let mut stream = self.stream(engine, ends, last);
-        stream.replay_after = Some(last);
-        stream
+        stream.replay(last).await?;
+        Ok(stream)
     }
 
     fn stream(self, engine: &Engine, ends: Ends, last: i64) -> EventStream {
@@ -269,7 +273,7 @@ impl EventStream {
                 return Ok(None);
             }
             if let Some(after) = self.replay_after {
-                self.replay(after).await?;
+                self.replay(after).await.map_err(Cut::Failed)?;
                 continue;
             }
             let received = tokio::select! {
@@ -293,13 +297,13 @@ impl EventStream {
     }
 
     /// Read stored events, a page at a time, until the source takes over.
-    async fn replay(&mut self, after: i64) -> Result<(), Cut> {
+    async fn replay(&mut self, after: i64) -> Result<(), Error> {
         let rows = store::event::after(self.engine.store().read(), self.task, after, PAGE)
             .await
-            .map_err(|error| Cut::Failed(database("reading a task's events")(error)))?;
+            .map_err(database("reading a task's events"))?;
         let full = rows.len() as u64 == PAGE;
         for row in rows {
-            self.ready.push_back(Item::of(row).map_err(Cut::Failed)?);
+            self.ready.push_back(Item::of(row)?);
         }
         let last = self.ready.back().map_or(after, |item| item.generation);
         self.replay_after = full.then_some(last);

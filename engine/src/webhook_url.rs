@@ -1,19 +1,18 @@
 //! Where a push config may point, as far as its creation can tell: scheme, user info and literal addresses. No name is resolved here;
 //! the notifier looks again at the address it dials.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use url::{Host, Url};
 
+use crate::address::permits;
 use crate::settings::WebhookPolicy;
 
-/// The longest url, in characters.
+/// The longest url, in bytes.
 const LENGTH: usize = 2_048;
 
 /// Why `url` is refused, in words for whoever sent it; nothing when it is welcome.
 pub(crate) fn refusal(url: &str, policy: WebhookPolicy) -> Option<String> {
     if url.len() > LENGTH {
-        return Some(format!("must be at most {LENGTH} characters"));
+        return Some(format!("must be at most {LENGTH} bytes"));
     }
     let Ok(parsed) = Url::parse(url) else {
         return Some("must be an absolute URL such as https://example.com/hook".into());
@@ -32,39 +31,10 @@ pub(crate) fn refusal(url: &str, policy: WebhookPolicy) -> Option<String> {
             (name == "localhost" || name.ends_with(".localhost")) && !policy.allow_loopback
         }
         // The parser has already read decimal, octal and hexadecimal spellings.
-        Some(Host::Ipv4(address)) => !is_welcome_v4(address, policy),
-        Some(Host::Ipv6(address)) => !is_welcome_v6(address, policy),
+        Some(Host::Ipv4(address)) => !permits(address.into(), policy.allow_loopback),
+        Some(Host::Ipv6(address)) => !permits(address.into(), policy.allow_loopback),
     };
     forbidden.then(|| "must point to a public address".into())
-}
-
-fn is_welcome_v4(address: Ipv4Addr, policy: WebhookPolicy) -> bool {
-    if address.is_loopback() {
-        return policy.allow_loopback;
-    }
-    let [a, b, ..] = address.octets();
-    !(address.is_private()
-        || address.is_link_local()
-        || address.is_broadcast()
-        || address.is_documentation()
-        || address.is_multicast()
-        || a == 0
-        || a >= 240
-        || (a == 100 && (64..128).contains(&b))
-        || (a == 198 && (18..20).contains(&b))
-        || (a == 192 && b == 0 && address.octets()[2] == 0))
-}
-
-fn is_welcome_v6(address: Ipv6Addr, policy: WebhookPolicy) -> bool {
-    if address.is_loopback() {
-        return policy.allow_loopback;
-    }
-    if let Some(mapped) = address.to_ipv4_mapped() {
-        return is_welcome_v4(mapped, policy);
-    }
-    // Only global unicast, without the prefixes that hide a v4 address (6to4, Teredo) or are for documentation.
-    let [first, second, ..] = address.segments();
-    (first & 0xe000) == 0x2000 && first != 0x2002 && !(first == 0x2001 && (second == 0 || second == 0x0db8))
 }
 
 #[cfg(test)]

@@ -34,5 +34,6 @@ mod quota;
 mod reads;
 mod send_key;
 mod stop;
+mod streams;
 mod tenant;
 mod turns;

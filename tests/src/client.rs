@@ -8,7 +8,10 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{Refusal, eventually};
+use crate::{Events, Refusal, eventually};
+
+/// The longest that a stream of a test lasts.
+const LONG: Duration = Duration::from_secs(600);
 
 /// How a call is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +107,33 @@ impl Client {
     /// # Errors
     /// It was refused, or broken.
     pub async fn call(&self, operation: &str, params: &Value, key: Option<&str>) -> Result<Value, Failure> {
+        let mut request = self.request(operation, params);
+        if let Some(key) = key {
+            request = request.header("Idempotency-Key", key);
+        }
+        let answer = request.send().await.map_err(broken(operation))?;
+        self.read(operation, answer).await
+    }
+
+    /// Opens a stream, after the event `last` if one is given.
+    ///
+    /// # Errors
+    /// It was refused, or broken.
+    pub async fn stream(&self, operation: &str, params: &Value, last: Option<&str>) -> Result<Events, Failure> {
+        let mut request = self.request(operation, params).timeout(LONG);
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        let answer = request.send().await.map_err(broken(operation))?;
+        let media = answer.headers().get("content-type").and_then(|value| value.to_str().ok());
+        if media == Some("text/event-stream") {
+            return Ok(Events::of(answer));
+        }
+        let body = self.read(operation, answer).await?;
+        Err(Failure::Broken(format!("{operation}: no stream and no refusal: {body}")))
+    }
+
+    fn request(&self, operation: &str, params: &Value) -> RequestBuilder {
         let base = &self.bases[self.turn.fetch_add(1, Ordering::Relaxed) % self.bases.len()];
         let base = format!("{base}{}", self.prefix);
         let request = match self.binding {
@@ -113,15 +143,13 @@ impl Client {
                 self.http.post(format!("{base}/rpc")).json(&call)
             }
         };
-        let mut request = request.header("A2A-Version", "1.0");
-        if let Some(key) = key {
-            request = request.header("Idempotency-Key", key);
-        }
-        let broken = |error: reqwest::Error| Failure::Broken(format!("{operation}: {error:?}"));
-        let answer = request.send().await.map_err(broken)?;
+        request.header("A2A-Version", "1.0")
+    }
+
+    async fn read(&self, operation: &str, answer: reqwest::Response) -> Result<Value, Failure> {
         let http = answer.status().as_u16();
         let retry_after = answer.headers().get("retry-after").and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let bytes = answer.bytes().await.map_err(broken)?;
+        let bytes = answer.bytes().await.map_err(broken(operation))?;
         let body: Value = serde_json::from_slice(&bytes).map_err(|error| {
             Failure::Broken(format!("{operation}: {http}, {error}: {}", String::from_utf8_lossy(&bytes)))
         })?;
@@ -229,6 +257,10 @@ impl Client {
     }
 }
 
+fn broken(operation: &str) -> impl Fn(reqwest::Error) -> Failure {
+    move |error| Failure::Broken(format!("{operation}: {error:?}"))
+}
+
 /// The request of `http.tsv`.
 fn rest(http: &reqwest::Client, base: &str, operation: &str, params: &Value) -> RequestBuilder {
     let mut left = params.as_object().cloned().unwrap_or_default();
@@ -240,6 +272,8 @@ fn rest(http: &reqwest::Client, base: &str, operation: &str, params: &Value) -> 
     let configs = |task: String| format!("/tasks/{task}/pushNotificationConfigs");
     let (method, path) = match operation {
         "SendMessage" => (Method::POST, "/message:send".to_owned()),
+        "SendStreamingMessage" => (Method::POST, "/message:stream".to_owned()),
+        "SubscribeToTask" => (Method::GET, format!("/tasks/{}:subscribe", take("id"))),
         "GetTask" => (Method::GET, format!("/tasks/{}", take("id"))),
         "ListTasks" => (Method::GET, "/tasks".to_owned()),
         "CancelTask" => (Method::POST, format!("/tasks/{}:cancel", take("id"))),

@@ -42,6 +42,7 @@ impl Havoc {
         let names = platform.names();
         let mut havoc = Havoc { kills: names.into_iter().map(|name| (name, 0)).collect(), flushes: 0 };
         let mut down: Vec<(usize, Instant)> = Vec::new();
+        let mut started = vec![Instant::now(); havoc.kills.len()];
         let mut next = Instant::now() + plan.every;
         while load.done() < load.tasks {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -50,17 +51,22 @@ impl Havoc {
                 let stays = now < *since + plan.down;
                 if !stays {
                     platform.restart(&havoc.kills[*n].0);
+                    started[*n] = now;
                 }
                 stays
             });
             if now >= next {
-                next += plan.every;
-                let up: Vec<usize> =
-                    (0..havoc.kills.len()).filter(|n| down.iter().all(|(other, _)| other != n)).collect();
+                // Whoever was started again lives so long at least: one process alone would never work.
+                let up = (0..havoc.kills.len()).filter(|n| down.iter().all(|(other, _)| other != n));
+                let up = up.filter(|n| now >= started[*n] + plan.every);
+                // At random among those that died least, so that a short run kills every kind as well.
+                let least = up.clone().map(|n| havoc.kills[n].1).min();
+                let up: Vec<usize> = up.filter(|n| Some(havoc.kills[*n].1) == least).collect();
                 if let Some(n) = pick(&up) {
                     platform.kill(&havoc.kills[n].0);
                     havoc.kills[n].1 += 1;
                     down.push((n, now));
+                    next = now + plan.every;
                 }
             }
             if plan.flush && havoc.flushes == 0 && load.done() * 2 >= load.tasks {

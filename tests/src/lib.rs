@@ -16,6 +16,7 @@ mod receiver;
 mod refusal;
 mod services;
 mod setup;
+mod stream;
 mod verdict;
 mod worker;
 
@@ -29,5 +30,6 @@ pub use receiver::{Hit, Receiver};
 pub use refusal::Refusal;
 pub use services::Services;
 pub use setup::Setup;
+pub use stream::{Event, Events, Next};
 pub use verdict::Figures;
 pub use worker::{Held, Lease, Worker};

@@ -41,18 +41,18 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Every promise by name, with how often it was broken.
+    /// Every promise by what breaks it, with how often that happened.
     pub fn promises(&self) -> [(&'static str, usize); 9] {
         [
             ("lost", self.lost),
             ("doubled", self.doubled),
-            ("wrong", self.wrong),
-            ("two ends", self.two_ends),
-            ("gaps", self.gaps),
-            ("missing", self.missing),
-            ("out of order", self.out_of_order),
-            ("spoiled", self.spoiled),
-            ("errors", self.errors),
+            ("not completed, or wrong artifact", self.wrong),
+            ("two terminal events", self.two_ends),
+            ("gaps in the stored events", self.gaps),
+            ("webhook events missing", self.missing),
+            ("webhook events out of order", self.out_of_order),
+            ("webhook events spoiled", self.spoiled),
+            ("answers 500", self.errors),
         ]
     }
 
@@ -183,5 +183,54 @@ impl fmt::Display for Figures {
             write!(f, ", {broken} {promise}")?;
         }
         write!(f, "; {} duplicates, {} retries", self.duplicates, self.retries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(state: &str) -> Value {
+        json!({"statusUpdate": {"status": {"state": state}}})
+    }
+
+    fn hit(sequence: i64, body: &Value) -> Hit {
+        let headers = [
+            ("content-type", "application/a2a+json"),
+            ("authorization", "Bearer the-credentials"),
+            ("x-a2a-notification-token", "the-token"),
+            ("a2a-notification-token", "the-token"),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        Hit { generation: sequence, sequence, headers, body: body.clone(), answered: 200 }
+    }
+
+    /// What is found when the events 1 to 3 arrive so; 3 is the end.
+    fn found(arrivals: &[i64], change: impl Fn(&mut Vec<Hit>)) -> Figures {
+        let bodies = [event("TASK_STATE_SUBMITTED"), event("TASK_STATE_WORKING"), event("TASK_STATE_COMPLETED")];
+        let events: BTreeMap<i64, Value> = (1..).zip(bodies.iter().cloned()).collect();
+        let mut hits: Vec<Hit> = arrivals.iter().map(|n| hit(*n, &bodies[*n as usize - 1])).collect();
+        change(&mut hits);
+        let mut figures = Figures::default();
+        figures.webhook("w", &events, &hits);
+        figures
+    }
+
+    #[test]
+    fn every_broken_promise_of_a_webhook_is_seen() {
+        let fine = |_: &mut Vec<Hit>| {};
+        assert_eq!(found(&[1, 2, 3], fine), Figures::default());
+        assert_eq!(found(&[1, 2, 2, 1, 2, 3], fine), Figures { duplicates: 3, ..Figures::default() });
+        assert_eq!(found(&[1, 3, 2], fine), Figures { out_of_order: 1, ..Figures::default() });
+        assert_eq!(found(&[1, 2], fine), Figures { missing: 1, ..Figures::default() });
+        let two_ends = found(&[1, 2, 3], |hits| hits.push(hit(4, &event("TASK_STATE_CANCELED"))));
+        assert_eq!(two_ends, Figures { two_ends: 1, ..Figures::default() });
+        let unsigned = found(&[1, 2, 3], |hits| {
+            hits[1].headers.remove("authorization");
+        });
+        assert_eq!(unsigned, Figures { spoiled: 1, ..Figures::default() });
+        let renumbered = found(&[1, 2, 3], |hits| hits[2].generation = 2);
+        assert_eq!(renumbered, Figures { spoiled: 1, ..Figures::default() });
     }
 }

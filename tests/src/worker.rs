@@ -68,6 +68,12 @@ impl Worker {
         Worker { http: http.expect("building an HTTP client"), bases: bases.into(), turn: Arc::default() }
     }
 
+    /// The same of one replica only.
+    #[must_use]
+    pub fn at(&self, replica: usize) -> Worker {
+        Worker { bases: vec![self.bases[replica % self.bases.len()].clone()].into(), ..self.clone() }
+    }
+
     fn url(&self, path: &str) -> String {
         let base = &self.bases[self.turn.fetch_add(1, Ordering::Relaxed) % self.bases.len()];
         format!("{base}/worker/v1{path}")

@@ -44,10 +44,13 @@ fn a2a_has_the_protocols_paths() {
         "DELETE /tasks/{task_id}/pushNotificationConfigs/{id} DeleteTaskPushNotificationConfig",
         "GET /tasks ListTasks",
         "GET /tasks/{id} GetTask",
+        "GET /tasks/{id}:subscribe SubscribeToTask",
         "GET /tasks/{task_id}/pushNotificationConfigs ListTaskPushNotificationConfigs",
         "GET /tasks/{task_id}/pushNotificationConfigs/{id} GetTaskPushNotificationConfig",
         "POST /message:send SendMessage",
+        "POST /message:stream SendStreamingMessage",
         "POST /tasks/{id}:cancel CancelTask",
+        "POST /tasks/{id}:subscribe SubscribeToTaskByPost",
         "POST /tasks/{task_id}/pushNotificationConfigs CreateTaskPushNotificationConfig",
     ];
     assert_eq!(operations(&document("a2a.json")), expected);
@@ -129,4 +132,22 @@ fn query_parameters_are_those_of_the_request() {
     assert_eq!(names("/tasks", "get"), list);
     assert_eq!(names("/tasks/{id}", "get"), ["path id", "query tenant", "query historyLength", "header A2A-Version"]);
     assert_eq!(names("/message:send", "post"), ["header Idempotency-Key", "header A2A-Version"]);
+    let keyed = ["header Idempotency-Key", "header Last-Event-ID", "header A2A-Version"];
+    assert_eq!(names("/message:stream", "post"), keyed);
+    for method in ["get", "post"] {
+        let subscribe = ["path id", "header Last-Event-ID", "query tenant", "header A2A-Version"];
+        assert_eq!(names("/tasks/{id}:subscribe", method), subscribe);
+    }
+}
+
+#[test]
+fn streams_are_events_of_stream_responses() {
+    let document = document("a2a.json");
+    for (path, method) in
+        [("/message:stream", "post"), ("/tasks/{id}:subscribe", "get"), ("/tasks/{id}:subscribe", "post")]
+    {
+        let content = &document["paths"][path][method]["responses"]["200"]["content"];
+        let schema = serde_json::json!({"schema": {"$ref": "#/components/schemas/StreamResponse"}});
+        assert_eq!(*content, serde_json::json!({"text/event-stream": schema}), "{method} {path}");
+    }
 }

@@ -11,5 +11,7 @@ mod health;
 mod lifecycle;
 mod outcomes;
 mod routes;
+mod server;
 mod smoke;
 mod socket;
+mod streams;

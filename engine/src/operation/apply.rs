@@ -1,16 +1,15 @@
 //! The agent side's moves, progress and artifacts: one or several updates of one task in one transaction. The seven moves of the worker
 //! surface are this with one update.
 
-use entity::{push_lane, task};
 use wire::worker::{Applied, ApplyRequest, Update};
-use wire::{Error, Message, Role};
+use wire::{Error, Message, Move};
 
-use super::{TRIES, task_id};
+use super::task_id;
 use crate::change::{Change, KnownArtifact, LeaseClaim};
 use crate::settings::Agent;
+use crate::store::Write;
 use crate::store::task::TaskAndWork;
-use crate::store::{Write, WriteError};
-use crate::{Engine, Worker, database, store, unwritten};
+use crate::{Engine, Worker, database, store};
 
 impl Engine {
     /// Apply every update in order, or none.
@@ -27,8 +26,9 @@ impl Engine {
     ) -> Result<Applied, Error> {
         wire::validate(&request)?;
         let id = task_id(task)?;
-        let doing = "writing an agent's updates";
-        for _ in 0..TRIES {
+        let mut attempts = self.attempts("writing an agent's updates", Some(id));
+        loop {
+            let attempt = attempts.next().await?;
             let remembered = self.inner.recent.take(id).filter(|read| worker.may(&read.task.agent));
             let from_memory = remembered.is_some();
             let read = match remembered {
@@ -48,17 +48,12 @@ impl Engine {
             let (hints, applied) = (change.hints(), applied(&change));
             let mut write = Write::new();
             let written = change.write_into(&mut write);
-            match self.store().write(write).await {
-                Ok(()) => {
-                    self.inner.recent.put(written);
-                    self.bus().send(hints);
-                    return Ok(applied);
-                }
-                Err(WriteError::Lost) => {}
-                Err(error) => return Err(unwritten(doing)(error)),
+            if attempt.write(write).await? {
+                self.inner.recent.put(written);
+                self.bus().send(hints);
+                return Ok(applied);
             }
         }
-        Err(unwritten(doing)(WriteError::Lost))
     }
 
     /// Every update in turn, on the task as it was read.
@@ -70,8 +65,7 @@ impl Engine {
         request: &ApplyRequest,
     ) -> Result<Change<'a>, Error> {
         check_parts(request, agent.limits.parts)?;
-        let lanes = self.lanes_of(&read.task).await?;
-        let mut change = Change::begin(read, agent, lanes, self.clock().now());
+        let mut change = Change::begin(read, agent, self.clock().now());
         change.by_worker(lease)?;
         for update in request.updates.iter().cloned() {
             self.apply_one(&mut change, update).await?;
@@ -83,29 +77,24 @@ impl Engine {
     }
 
     async fn apply_one(&self, change: &mut Change<'_>, update: Update) -> Result<(), Error> {
-        let step = update.step();
-        match update {
+        let (step, status) = match update {
             Update::Progress(progress) => {
                 let message = progress.status_message.map(|message| self.named(message)).unwrap_or_default();
-                change.progress(message, progress.metadata)
+                return change.progress(message, progress.metadata);
             }
             Update::Artifact(update) => {
                 self.look_up_artifact(change, &update.artifact.artifact_id).await?;
-                change.artifact(update.artifact, update.append, update.last_chunk, update.metadata)
+                return change.artifact(update.artifact, update.append, update.last_chunk, update.metadata);
             }
-            Update::Work(status)
-            | Update::RequireInput(status)
-            | Update::RequireAuth(status)
-            | Update::Complete(status)
-            | Update::Fail(status)
-            | Update::Reject(status) => {
-                let message = status.status_message.map(|message| self.named(message));
-                match step {
-                    Some(step) => change.make(step, message, status.metadata),
-                    None => Ok(()),
-                }
-            }
-        }
+            Update::Work(status) => (Move::Work, status),
+            Update::RequireInput(status) => (Move::RequireInput, status),
+            Update::RequireAuth(status) => (Move::RequireAuth, status),
+            Update::Complete(status) => (Move::Complete, status),
+            Update::Fail(status) => (Move::Fail, status),
+            Update::Reject(status) => (Move::Reject, status),
+        };
+        let message = status.status_message.map(|message| self.named(message));
+        change.make(step, message, status.metadata)
     }
 
     /// A message of the agent's gets an id where it has none.
@@ -113,7 +102,6 @@ impl Engine {
         if message.message_id.is_empty() {
             message.message_id = self.ids().next().to_string();
         }
-        message.role = Role::Agent;
         message
     }
 
@@ -131,18 +119,6 @@ impl Engine {
             change.know_artifact(id, known);
         }
         Ok(())
-    }
-
-    /// The lanes that hear of this task's events. Read after the task: a config made since then moves the revision.
-    pub(crate) async fn lanes_of(&self, task: &task::Model) -> Result<Vec<push_lane::Model>, Error> {
-        if task.config_count == 0 {
-            return Ok(Vec::new());
-        }
-        store::push::open_lanes(self.store().read(), task.id).await.map_err(database("reading a task's push lanes"))
-    }
-
-    pub(crate) fn ids(&self) -> &crate::Ids {
-        &self.inner.ids
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use entity::{push_lane, task_artifact, task_message, work};
+use entity::{task_artifact, task_message, work};
 use uuid::Uuid;
 use wire::worker::Lease;
 use wire::{Error, Message, Move, Part, Role, TaskState};
@@ -31,7 +31,7 @@ impl Engine {
             return Ok((Vec::new(), false));
         }
         let full = rows.len() == workers.len();
-        let Loaded { mut tasks, mut histories, mut chunks, mut lanes } =
+        let Loaded { mut tasks, mut histories, mut chunks } =
             Loaded::of(locked.read(), &rows).await.map_err(database(doing))?;
         let mut write = Write::new();
         let (mut leases, mut hints, mut written) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
@@ -44,7 +44,7 @@ impl Engine {
             let id = task.id;
             let spent = row.lease_id.is_some() && row.deliveries >= agent.max_deliveries as i32;
             let read = TaskAndWork { task, work: Some(row) };
-            let mut change = Change::begin(read, &agent, lanes.remove(&id).unwrap_or_default(), now);
+            let mut change = Change::begin(read, &agent, now);
             if spent {
                 let deliveries = agent.max_deliveries;
                 change.make(Move::Fail, Some(self.platform_says(&format!(
@@ -77,8 +77,7 @@ impl Engine {
     pub(crate) async fn give_back(&self, leases: Vec<Lease>) {
         for lease in leases {
             let Ok(name) = lease.lease.parse::<LeaseName>() else { continue };
-            let deliveries = lease.attempt - 1;
-            if let Err(error) = self.end_lease(name, lease.epoch, 0, Some(deliveries)).await {
+            if let Err(error) = self.end_lease(name, lease.epoch, 0, lease.attempt - 1).await {
                 tracing::debug!(error = &error as &dyn std::error::Error, "giving back a lease; it will expire");
             }
         }
@@ -100,7 +99,6 @@ struct Loaded {
     tasks: HashMap<Uuid, entity::task::Model>,
     histories: HashMap<Uuid, Vec<task_message::Model>>,
     chunks: HashMap<Uuid, Vec<task_artifact::Model>>,
-    lanes: HashMap<Uuid, Vec<push_lane::Model>>,
 }
 
 impl Loaded {
@@ -109,11 +107,9 @@ impl Loaded {
         let ids: Vec<Uuid> = tasks.iter().map(|task| task.id).collect();
         let with_artifacts: Vec<Uuid> =
             tasks.iter().filter(|task| task.artifact_count > 0).map(|task| task.id).collect();
-        let with_configs: Vec<Uuid> = tasks.iter().filter(|task| task.config_count > 0).map(|task| task.id).collect();
         Ok(Loaded {
             histories: by_task(store::message::of_tasks(db, &ids).await?, |row| row.task_id),
             chunks: by_task(store::artifact::of_tasks(db, &with_artifacts).await?, |row| row.task_id),
-            lanes: by_task(store::push::open_lanes_of(db, &with_configs).await?, |lane| lane.task_id),
             tasks: tasks.into_iter().map(|task| (task.id, task)).collect(),
         })
     }

@@ -7,6 +7,7 @@ use wire::Error;
 mod all_push_configs;
 mod all_tasks;
 mod apply;
+mod attempt;
 mod cancel_task;
 mod claim;
 mod get_task;
@@ -24,9 +25,6 @@ mod subscribe_to_task;
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;
 pub use list_tasks::ListedTasks;
-
-/// How often a decision is made anew because another write came first, before the caller is asked to try again.
-pub(crate) const TRIES: usize = 20;
 
 /// A task id as the client wrote it. What is no id of ours is the id of no task.
 pub(crate) fn task_id(text: &str) -> Result<Uuid, Error> {

@@ -9,21 +9,20 @@ use wire::{
     TaskPushNotificationConfig, Tenant,
 };
 
+use super::list_tasks::page_size;
 use super::send_message::new_lane;
-use super::{TRIES, task_id};
+use super::task_id;
 use crate::change::{delivery, to_text};
 use crate::cursor::Cursor;
 use crate::settings::Agent;
+use crate::store::Write;
 use crate::store::task::TaskAndWork;
-use crate::store::{Write, WriteError};
 use crate::view::Shown;
-use crate::{Caller, Engine, Hint, database, store, unwritten, view, webhook_url};
+use crate::{Caller, Engine, Hint, database, store, view, webhook_url};
 
 /// A config that is about to be stored.
 pub(super) struct Put {
     pub(super) row: push_config::Model,
-    /// Whether the task holds one config more now.
-    pub(super) is_new: bool,
     pub(super) hints: Vec<Hint>,
 }
 
@@ -43,27 +42,21 @@ impl Engine {
         wire::validate(&request)?;
         self.check_webhook("url", &request.url)?;
         let id = task_id(&request.task_id)?;
-        let doing = "storing a push config";
-        for _ in 0..TRIES {
+        let mut attempts = self.attempts("storing a push config", Some(id));
+        loop {
+            let attempt = attempts.next().await?;
             let mut read = self.task_for_config(caller, id, &request.task_id).await?;
+            let before = read.task.config_count;
             let now = self.clock().now();
             let mut write = Write::new();
-            let put = self.put_push_config(&caller.agent, &mut read, &request, now, &mut write).await?;
-            guard(&read, put.is_new, &mut write);
-            match self.store().write(write).await {
-                Ok(()) => {
-                    self.bus().send(put.hints);
-                    let mut answer = request;
-                    answer.id = put.row.config_id;
-                    answer.task_id = id.to_string();
-                    answer.tenant = put.row.tenant;
-                    return Ok(answer);
-                }
-                Err(WriteError::Lost) => {}
-                Err(error) => return Err(unwritten(doing)(error)),
+            let Put { row, hints } = self.put_push_config(&caller.agent, &mut read, &request, now, &mut write).await?;
+            guard(&read, before, read.task.config_count, &mut write);
+            if attempt.write(write).await? {
+                self.bus().send(hints);
+                let (tenant, task_id) = (row.tenant, id.to_string());
+                return Ok(TaskPushNotificationConfig { id: row.config_id, task_id, tenant, ..request });
             }
         }
-        Err(unwritten(doing)(WriteError::Lost))
     }
 
     /// One config, without its secrets.
@@ -105,10 +98,8 @@ impl Engine {
             token => Some(Cursor::open(token, self.secrets(), &query)?.id),
         };
         // All of them unless the client asks for less: a task holds few.
-        let size = match request.page_size {
-            0 => self.settings().page_max as usize,
-            size => size as usize,
-        };
+        let asked = Some(request.page_size).filter(|size| *size != 0).unwrap_or(self.settings().page_max);
+        let size = page_size(Some(asked), self.settings())?;
         let mut rows = store::push::configs(self.store().read(), &caller.tenant, read.task.id, after, size as u64 + 1)
             .await
             .map_err(database("listing push configs"))?;
@@ -134,8 +125,9 @@ impl Engine {
         check_capability(caller)?;
         wire::validate(&request)?;
         let id = task_id(&request.task_id)?;
-        let doing = "deleting a push config";
-        for _ in 0..TRIES {
+        let mut attempts = self.attempts("deleting a push config", Some(id));
+        loop {
+            let attempt = attempts.next().await?;
             let read = self.task_for_config(caller, id, &request.task_id).await?;
             let config = store::push::config(self.store().read(), &caller.tenant, read.task.id, &request.id)
                 .await
@@ -143,30 +135,26 @@ impl Engine {
             let Some(config) = config else { return Ok(()) };
             let now = self.clock().now();
             let mut write = Write::new();
-            if let Some(work) = &read.work {
-                write.must_update(store::work::update(work, &moved_on(work)));
-            }
-            let count = read.task.config_count;
-            write.must_update(store::task::update_config_count(read.task.id, count, count - 1));
+            guard(&read, read.task.config_count, read.task.config_count - 1, &mut write);
             write.must_delete(store::push::delete_config(config.id));
             // A guard, so that the lane is locked before its deliveries, as whoever records them does.
             write.must_update(store::push::close_lane(config.id));
             write.update(store::push::cancel_deliveries(config.id, now));
             write.insert(task_log::ActiveModel::from(self.log(&config, "PushNotificationConfigDeleted", now)?));
-            match self.store().write(write).await {
-                Ok(()) => {
-                    if let Err(error) = store::delivery::holder_gone(self.store(), config.id).await {
-                        // It is deleted; what is not known is whether somebody still dials. In that time nobody does any more.
-                        tracing::warn!(%error, "waiting for a deleted config's notifier");
-                        tokio::time::sleep(store::delivery::LET_GO).await;
-                    }
-                    return Ok(());
-                }
-                Err(WriteError::Lost) => {}
-                Err(error) => return Err(unwritten(doing)(error)),
+            if attempt.write(write).await? {
+                self.let_go(config.id).await;
+                return Ok(());
             }
         }
-        Err(unwritten(doing)(WriteError::Lost))
+    }
+
+    /// Wait until nobody dials for a lane that was closed.
+    async fn let_go(&self, lane: Uuid) {
+        if let Err(error) = store::delivery::holder_gone(self.store(), lane).await {
+            // What is not known is whether somebody still dials. In that time nobody does any more.
+            tracing::warn!(%error, "waiting for a deleted config's notifier");
+            tokio::time::sleep(store::delivery::LET_GO).await;
+        }
     }
 
     /// Add storing `config` to `write`. The task's row in `read` is changed along; whoever writes guards it.
@@ -190,7 +178,6 @@ impl Engine {
         };
         let mut row = self.new_push_config(&tenant, read.task.id, config, now)?;
         let mut hints = Vec::new();
-        let is_new = known.is_none();
         match known {
             Some(known) => {
                 row.created_at = known.created_at;
@@ -216,7 +203,7 @@ impl Engine {
             }
         }
         write.insert(task_log::ActiveModel::from(self.log(&row, "PushNotificationConfigCreated", now)?));
-        Ok(Put { row, is_new, hints })
+        Ok(Put { row, hints })
     }
 
     /// A config made on a running task hears first how the task stands.
@@ -314,13 +301,11 @@ fn require_task(id: &str) -> Result<(), Error> {
 }
 
 /// What a config's write stands on: the work row while there is one, so that no event falls between, and the count of configs.
-fn guard(read: &TaskAndWork, is_new: bool, write: &mut Write) {
+fn guard(read: &TaskAndWork, before: i32, after: i32, write: &mut Write) {
     if let Some(work) = &read.work {
         write.must_update(store::work::update(work, &moved_on(work)));
     }
-    let count = read.task.config_count;
-    let before = if is_new { count - 1 } else { count };
-    write.must_update(store::task::update_config_count(read.task.id, before, count));
+    write.must_update(store::task::update_config_count(read.task.id, before, after));
 }
 
 fn moved_on(work: &entity::work::Model) -> entity::work::Model {

@@ -3,11 +3,10 @@
 use wire::worker::ReleaseRequest;
 use wire::{Error, Move};
 
-use super::TRIES;
 use super::lease::LeaseName;
 use crate::change::{Change, LeaseClaim};
-use crate::store::{Write, WriteError};
-use crate::{Engine, Worker, database, store, unwritten};
+use crate::store::Write;
+use crate::{Engine, Worker, database, store};
 
 impl Engine {
     /// End the lease: the task is ready for another after the delay, or fails when no other try would help.
@@ -31,24 +30,23 @@ impl Engine {
             return Err(Error::lease_not_found(lease));
         }
         if request.retryable.unwrap_or(true) {
-            return self.end_lease(name, epoch, delay, Some(0)).await;
+            return self.end_lease(name, epoch, delay, 0).await;
         }
         let reason = if request.reason.is_empty() { "no reason was given" } else { &request.reason };
         let text = format!("The worker gave the task back for good: {reason}");
         self.change_held(name, epoch, |change| change.make(Move::Fail, Some(self.platform_says(&text)), None)).await
     }
 
-    /// End a lease and make its task ready after `delay` milliseconds, with `deliveries` counted (none: as many as were).
+    /// End a lease and make its task ready after `delay` milliseconds, with `deliveries` counted so far.
     pub(crate) async fn end_lease(
         &self,
         name: LeaseName,
         epoch: i64,
         delay: i64,
-        deliveries: Option<i32>,
+        deliveries: i32,
     ) -> Result<(), Error> {
         self.change_held(name, epoch, |change| {
-            let counted = change.work().map_or(0, |work| work.deliveries);
-            change.release(delay, deliveries.unwrap_or(counted));
+            change.release(delay, deliveries);
             Ok(())
         })
         .await
@@ -61,28 +59,24 @@ impl Engine {
         make: impl Fn(&mut Change<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let doing = "releasing a lease";
-        for _ in 0..TRIES {
+        let mut attempts = self.attempts(doing, Some(name.task));
+        loop {
+            let attempt = attempts.next().await?;
             let read = store::task::read_for_worker(self.store().read(), None, name.task)
                 .await
                 .map_err(database(doing))?
                 .ok_or_else(|| Error::lease_not_found(&name.to_string()))?;
             let agent = self.agent_of(&read.task.agent);
-            let lanes = self.lanes_of(&read.task).await?;
-            let mut change = Change::begin(read, &agent, lanes, self.clock().now());
+            let mut change = Change::begin(read, &agent, self.clock().now());
             change.by_worker(Some(LeaseClaim { id: name.lease, epoch }))?;
             make(&mut change)?;
             let hints = change.hints();
             let mut write = Write::new();
             change.write_into(&mut write);
-            match self.store().write(write).await {
-                Ok(()) => {
-                    self.bus().send(hints);
-                    return Ok(());
-                }
-                Err(WriteError::Lost) => {}
-                Err(error) => return Err(unwritten(doing)(error)),
+            if attempt.write(write).await? {
+                self.bus().send(hints);
+                return Ok(());
             }
         }
-        Err(unwritten(doing)(WriteError::Lost))
     }
 }

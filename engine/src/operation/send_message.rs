@@ -8,10 +8,11 @@ use wire::{
     TaskStatus, Violation,
 };
 
-use super::{TRIES, task_id};
+use super::attempt::Attempt;
+use super::task_id;
 use crate::change::{Change, delivery, state_of, timestamp, to_text};
+use crate::store::Write;
 use crate::store::task::TaskAndWork;
-use crate::store::{Write, WriteError};
 use crate::view::{Shown, whole};
 use crate::watch::Watcher;
 use crate::{Caller, Engine, Hint, database, store, unwritten};
@@ -37,16 +38,6 @@ impl Sent {
 struct Key {
     text: String,
     hash: String,
-}
-
-/// What one try of a send came to.
-enum Outcome {
-    /// Written now. A new task is here as it was written.
-    Written(Sent, Option<Box<Task>>),
-    /// Written by an earlier call with the same key.
-    Known(Sent),
-    /// Another write came first; decide again.
-    Again,
 }
 
 impl Engine {
@@ -84,16 +75,17 @@ impl Engine {
         let key = key.map(|text| Key::of(text, request)).transpose()?;
         let new = self.ids().next();
         let watcher = self.bus().hub().watch.begin(new);
-        for attempt in 0..TRIES {
-            let (sent, made) = match self.try_send(caller, key.as_ref(), request, new, attempt == 0).await? {
-                Outcome::Written(sent, made) => (sent, made),
-                Outcome::Known(sent) => (sent, None),
-                Outcome::Again => continue,
-            };
-            let watcher = if sent.task == new { watcher } else { self.bus().hub().watch.begin(sent.task) };
-            return Ok((sent, made, watcher));
-        }
-        Err(unwritten("storing a message")(WriteError::Lost))
+        // A continued task has a turn to take; a new one races for nothing but its key and its place in the allowance.
+        let continued = request.message.as_ref().and_then(|message| Uuid::try_parse(&message.task_id).ok());
+        let mut attempts = self.attempts("storing a message", continued);
+        let (sent, made) = loop {
+            let attempt = attempts.next().await?;
+            if let Some(stored) = self.try_send(caller, key.as_ref(), request, new, attempt).await? {
+                break stored;
+            }
+        };
+        let watcher = if sent.task == new { watcher } else { self.bus().hub().watch.begin(sent.task) };
+        Ok((sent, made, watcher))
     }
 
     /// What can be said without reading anything.
@@ -124,19 +116,19 @@ impl Engine {
         key: Option<&Key>,
         request: &SendMessageRequest,
         new: Uuid,
-        first: bool,
-    ) -> Result<Outcome, Error> {
+        attempt: Attempt<'_>,
+    ) -> Result<Option<(Sent, Option<Box<Task>>)>, Error> {
         let now = self.clock().now();
-        let mut write = Write::new();
         if let Some(key) = key
-            && let Some(sent) = self.find_key(caller, key, now, &mut write).await?
+            && let Some(sent) = self.find_key(caller, key, now).await?
         {
-            return Ok(Outcome::Known(sent));
+            return Ok(Some((sent, None)));
         }
+        let mut write = Write::new();
         let message = request.message.clone().unwrap_or_default();
         let configuration = request.configuration.clone().unwrap_or_default();
         let (sent, hints, made) = if message.task_id.is_empty() {
-            self.take_allowance(caller, first, now, &mut write).await?;
+            self.take_allowance(caller, attempt.is_first(), now, &mut write).await?;
             let (task, hints) = self.create(caller, request, message, &configuration, new, now, &mut write)?;
             (Sent { task: new, seq: 1 }, hints, Some(task))
         } else {
@@ -154,18 +146,15 @@ impl Engine {
                 created_at: now,
             }));
         }
-        match self.store().write(write).await {
-            Ok(()) => {
-                self.bus().send(hints);
-                Ok(Outcome::Written(sent, made.map(Box::new)))
-            }
-            Err(WriteError::Lost) => Ok(Outcome::Again),
-            Err(error) => Err(unwritten("storing a message")(error)),
-        }
+        Ok(attempt.write(write).await?.then(|| {
+            self.bus().send(hints);
+            (sent, made.map(Box::new))
+        }))
     }
 
-    /// What the key stands for, if it is known. One that has expired is forgotten in the write to come.
-    async fn find_key(&self, caller: &Caller, key: &Key, now: i64, write: &mut Write) -> Result<Option<Sent>, Error> {
+    /// What the key stands for, if it is known. One that has expired is forgotten first: a row cannot be deleted and inserted anew in
+    /// one statement.
+    async fn find_key(&self, caller: &Caller, key: &Key, now: i64) -> Result<Option<Sent>, Error> {
         let db = self.store().read();
         let known = store::send_key::read(db, &caller.tenant, &caller.agent.name, &key.text)
             .await
@@ -173,11 +162,9 @@ impl Engine {
         let Some(known) = known else { return Ok(None) };
         let oldest = now - self.settings().key_lifetime.as_millis() as i64;
         if known.created_at < oldest {
-            // On its own: a row cannot be deleted and inserted anew in one statement.
             let mut forget = Write::new();
             forget.delete(store::send_key::delete_expired(&known, oldest));
             self.store().write(forget).await.map_err(unwritten("forgetting an idempotency key"))?;
-            debug_assert!(write.is_empty());
             return Ok(None);
         }
         if known.body_hash != key.hash {
@@ -304,13 +291,12 @@ impl Engine {
         check_resumable(caller, &read, &message)?;
         message.context_id = read.task.context_id.clone();
         let mut read = read;
-        let lanes = self.lanes_of(&read.task).await?;
         let mut hints = Vec::new();
         if let Some(config) = &configuration.task_push_notification_config {
             let put = self.put_push_config(&caller.agent, &mut read, config, now, write).await?;
             hints.extend(put.hints);
         }
-        let mut change = Change::begin(read, &caller.agent, lanes, now);
+        let mut change = Change::begin(read, &caller.agent, now);
         let seq = change.client_message(&message, output_modes(configuration)?)?;
         hints.extend(change.hints());
         change.write_into(write);
@@ -417,7 +403,7 @@ pub(super) fn trimmed(mut task: Task, shown: Shown) -> Task {
 }
 
 impl Key {
-    /// The longest key, in characters.
+    /// The longest key, in bytes.
     const LENGTH: usize = 256;
 
     /// The hash is over the decoded request in canonical JSON without what may differ between two calls that mean the same: the message
@@ -426,7 +412,7 @@ impl Key {
         if text.is_empty() || text.len() > Key::LENGTH || text.chars().any(char::is_control) {
             return Err(Error::invalid(
                 "Idempotency-Key",
-                format!("must be 1 to {} characters without control characters", Key::LENGTH),
+                format!("must be 1 to {} bytes without control characters", Key::LENGTH),
             ));
         }
         let mut request = request.clone();

@@ -38,12 +38,12 @@ impl Engine {
             .with("state", state.name())),
             // A client that has everything wants no second snapshot, only what follows.
             None if last == Some(read.task.generation) => {
-                Ok(attached.after(self, read.task.generation, Ends::Finished))
+                attached.after(self, read.task.generation, Ends::Finished).await
             }
             None => {
                 let body = to_text(&StreamResponse::Task(whole(&read)?))?;
                 let first = Item::snapshot(read.task.generation, body);
-                Ok(attached.from_snapshot(self, first, Ends::Finished, false))
+                Ok(attached.begin_with(self, first, Ends::Finished, false))
             }
         }
     }
@@ -61,12 +61,12 @@ impl Engine {
             .await
             .map_err(database("reading a task's events"))?;
         if next.first().is_some_and(|event| event.generation == last.max(0) + 1) {
-            return Ok(attached.after(self, last.max(0), ends));
+            return attached.after(self, last.max(0), ends).await;
         }
         let read = self.read_whole(caller, id, Shown::ALL).await?;
         let finished = state_of(&read.task).is_terminal();
         let body = to_text(&StreamResponse::Task(whole(&read)?))?;
-        Ok(attached.from_snapshot(self, Item::snapshot(read.task.generation, body), ends, finished))
+        Ok(attached.begin_with(self, Item::snapshot(read.task.generation, body), ends, finished))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sea_orm::{
-    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr, SqliteTransactionMode,
+    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbErr, RuntimeErr, SqliteTransactionMode,
     TransactionOptions, TransactionTrait,
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -29,6 +29,10 @@ pub use write::{Write, WriteError};
 #[derive(Debug, Clone)]
 pub struct Store {
     db: DatabaseConnection,
+    /// Where transactions run. On Postgres a connection of its own, since a claim comes in as many texts as it has sizes: on one
+    /// connection each is planned a few times and then known, over a whole pool hardly any ever is.
+    locking: DatabaseConnection,
+    memory: bool,
     /// SQLite's one writer.
     writer: Option<Arc<Mutex<()>>>,
 }
@@ -67,10 +71,17 @@ impl Store {
                     .synchronous(sqlx::sqlite::SqliteSynchronous::Full)
                     .busy_timeout(Duration::from_secs(10))
             });
+            let db = Database::connect(options).await?;
+            return Ok(Store { locking: db.clone(), db, memory, writer: Some(Arc::new(Mutex::new(()))) });
         }
-        let db = Database::connect(options).await?;
-        let writer = (db.get_database_backend() == DbBackend::Sqlite).then(|| Arc::new(Mutex::new(())));
-        Ok(Store { db, writer })
+        let db = Database::connect(options.clone()).await?;
+        options.max_connections(1).min_connections(0).connect_lazy(true);
+        Ok(Store { db, locking: Database::connect(options).await?, memory, writer: None })
+    }
+
+    /// Whether there is one connection for everything: a database in memory. Whoever holds a transaction there must not read beside it.
+    pub(crate) fn is_one_connection(&self) -> bool {
+        self.memory
     }
 
     /// The door for reads.
@@ -109,13 +120,15 @@ impl Store {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..Default::default()
         };
-        Ok(Locked { transaction: self.db.begin_with_options(options).await?, _writer: writer })
+        Ok(Locked { transaction: self.locking.begin_with_options(options).await?, _writer: writer })
     }
 
     /// Close every connection once its statement is done.
     pub async fn close(&self) {
-        if let Err(error) = self.db.clone().close().await {
-            tracing::debug!(%error, "closing the database");
+        for db in [&self.locking, &self.db] {
+            if let Err(error) = db.clone().close().await {
+                tracing::debug!(%error, "closing the database");
+            }
         }
     }
 }
@@ -135,5 +148,22 @@ impl Locked {
             write.run(&self.transaction).await?;
         }
         Ok(self.transaction.commit().await?)
+    }
+}
+
+/// Whether the database is away, for now: not reachable, shutting down or starting up.
+pub(crate) fn is_away(error: &DbErr) -> bool {
+    let cause = match error {
+        DbErr::Conn(_) | DbErr::ConnectionAcquire(_) => return true,
+        DbErr::Exec(RuntimeErr::SqlxError(cause)) | DbErr::Query(RuntimeErr::SqlxError(cause)) => cause,
+        _ => return false,
+    };
+    match &**cause {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
+        // Connection failures, too many connections, and an operator's shutdown or a crash of another backend.
+        sqlx::Error::Database(cause) => cause.code().is_some_and(|code| {
+            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+        }),
+        _ => false,
     }
 }

@@ -1,31 +1,12 @@
 //! Statements on `push_config` and on what a task's events do to `push_lane`.
 
 use entity::{push_config, push_delivery, push_lane, task};
-use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Func, Query, UpdateStatement};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Func, Query, UnionType, UpdateStatement};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 use wire::Tenant;
 
-/// The lanes of one task that still deliver.
-pub async fn open_lanes<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Vec<push_lane::Model>, DbErr> {
-    push_lane::Entity::of_task(task)
-        .filter(push_lane::Column::Closed.eq(false))
-        .order_by_asc(push_lane::Column::Id)
-        .all(db)
-        .await
-}
-
-/// The lanes of these tasks that still deliver.
-pub async fn open_lanes_of<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<push_lane::Model>, DbErr> {
-    if tasks.is_empty() {
-        return Ok(Vec::new());
-    }
-    push_lane::Entity::of_tasks(tasks.iter().copied())
-        .filter(push_lane::Column::Closed.eq(false))
-        .order_by_asc(push_lane::Column::Id)
-        .all(db)
-        .await
-}
+use super::Write;
 
 /// One config of a task.
 pub async fn config<C: ConnectionTrait>(
@@ -122,14 +103,48 @@ pub fn cancel_deliveries(lane: Uuid, now: i64) -> UpdateStatement {
         .to_owned()
 }
 
-/// `count` more deliveries stand in this lane; an idle lane becomes due, a waiting or leased one keeps its time.
-pub fn extend_lane(lane: Uuid, count: i64, now: i64) -> UpdateStatement {
-    Query::update()
-        .table(push_lane::Entity)
-        .value(push_lane::Column::Tail, Expr::col(push_lane::Column::Tail).add(count))
-        .value(push_lane::Column::DueAt, Func::coalesce([Expr::col(push_lane::Column::DueAt), Expr::val(now)]))
-        .and_where(Expr::col(push_lane::Column::Id).eq(lane))
-        .to_owned()
+/// `count` events from `generation` on go down every open lane of the task: each gets its deliveries, numbered after its last. An idle
+/// lane becomes due, a waiting or leased one keeps its time. However many lanes there are, it is two statements.
+///
+/// Whoever writes it holds the task's work row by a guard, so no lane comes or goes, and no tail moves, between what this reads and what
+/// it writes.
+pub fn deliver(task: Uuid, generation: i64, count: usize, now: i64, write: &mut Write) {
+    let lane = |column: push_lane::Column| Expr::col((push_lane::Entity, column));
+    let number = || Expr::cust("event.number");
+    let mut numbers = Query::select().expr_as(Expr::cust("1"), "number").to_owned();
+    for n in 2..=count {
+        numbers.union(UnionType::All, Query::select().expr(Expr::cust(n.to_string())).to_owned());
+    }
+    let each = Query::select()
+        .expr(lane(push_lane::Column::Id))
+        .expr(lane(push_lane::Column::Tail).add(number()))
+        .expr(lane(push_lane::Column::Tenant))
+        .expr(lane(push_lane::Column::TaskId))
+        .expr(Expr::val(generation - 1).add(number()))
+        .expr(Expr::val(push_delivery::State::Pending))
+        .expr(Expr::val(0))
+        .expr(Expr::val(now))
+        .from(push_lane::Entity)
+        .from_subquery(numbers, "event")
+        .and_where(lane(push_lane::Column::TaskId).eq(task))
+        .and_where(lane(push_lane::Column::Closed).eq(false))
+        .to_owned();
+    use push_delivery::Column::{Attempts, CreatedAt, Generation, LaneId, Sequence, State, TaskId, Tenant};
+    // Before the tails move: SQLite carries out one after the other, Postgres both on what was there before.
+    write.insert_selected(
+        push_delivery::Entity,
+        [LaneId, Sequence, Tenant, TaskId, Generation, State, Attempts, CreatedAt],
+        each,
+    );
+    write.update(
+        Query::update()
+            .table(push_lane::Entity)
+            .value(push_lane::Column::Tail, Expr::col(push_lane::Column::Tail).add(count as i64))
+            .value(push_lane::Column::DueAt, Func::coalesce([Expr::col(push_lane::Column::DueAt), Expr::val(now)]))
+            .and_where(Expr::col(push_lane::Column::TaskId).eq(task))
+            .and_where(Expr::col(push_lane::Column::Closed).eq(false))
+            .to_owned(),
+    );
 }
 
 /// The lane of one config.

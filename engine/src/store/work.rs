@@ -22,6 +22,11 @@ pub async fn lock_due<C: ConnectionTrait>(
         .await
 }
 
+/// Lock the work row of one task until the transaction ends. A finished task has none.
+pub async fn lock<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Option<work::Model>, DbErr> {
+    work::Entity::of_task(task).lock(LockType::Update).one(db).await
+}
+
 /// The work rows of these tasks.
 pub async fn read_many<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<work::Model>, DbErr> {
     work::Entity::of_tasks(tasks.iter().copied()).all(db).await

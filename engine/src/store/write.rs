@@ -88,6 +88,19 @@ impl Write {
         }
     }
 
+    /// Rows of `entity` to insert as `select` yields them, column by column.
+    pub fn insert_selected<E: EntityTrait, const N: usize>(
+        &mut self,
+        entity: E,
+        columns: [E::Column; N],
+        select: SelectStatement,
+    ) {
+        let mut insert = InsertStatement::new();
+        insert.into_table(entity).columns(columns);
+        insert.select_from(select).expect("a statement of ours yields as many columns as it names");
+        self.insert_statement(insert);
+    }
+
     fn insert_statement(&mut self, statement: InsertStatement) {
         self.statements.push(SubQueryStatement::InsertStatement(statement));
     }

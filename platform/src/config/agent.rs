@@ -77,6 +77,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         input_modes: table.texts("input_modes")?,
         client_contexts: table.switch("client_contexts")?,
         cancelable: table.switch("cancelable")?,
+        streaming: table.switch("streaming")?,
         push_notifications: table.switch("push_notifications")?,
         push_snapshot: table.switch("push_snapshot")?,
         lease: table.seconds("lease_seconds")?,

@@ -307,6 +307,7 @@ pub static AGENT_KEYS: &[Knob] = &[
     key_of_agent("client_contexts", Kind::Switch, "Whether a client may bring a context id of its own.")
         .default("true"),
     key_of_agent("cancelable", Kind::Switch, "Whether its tasks can be canceled.").default("true"),
+    key_of_agent("streaming", Kind::Switch, "Whether its tasks' events can be streamed.").default("true"),
     key_of_agent("push_notifications", Kind::Switch, "Whether webhooks can be registered on its tasks.")
         .default("true"),
     key_of_agent("push_snapshot", Kind::Switch, "Whether a webhook registered on a running task first gets the task.")

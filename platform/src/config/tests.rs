@@ -226,6 +226,7 @@ fn agents_come_from_the_file_and_inherit_the_limits() {
         input_modes = ["text/plain", "image/*"]
         client_contexts = false
         cancelable = false
+        streaming = false
         push_notifications = false
         push_snapshot = false
         lease_seconds = 5
@@ -237,7 +238,9 @@ fn agents_come_from_the_file_and_inherit_the_limits() {
     assert_eq!(config.settings.default_agent, "second");
     let second = &config.settings.agents["second"];
     assert_eq!(second.input_modes, ["text/plain", "image/*"]);
-    assert!(!(second.client_contexts || second.cancelable || second.push_notifications || second.push_snapshot));
+    assert!(!(second.client_contexts || second.cancelable || second.streaming));
+    assert!(!(second.push_notifications || second.push_snapshot));
+    assert!(config.settings.agents["first"].streaming);
     assert_eq!((second.lease, second.max_deliveries), (Duration::from_secs(5), 1));
     assert_eq!((second.limits.parts, second.limits.history, second.limits.artifacts), (7, 3, 1_000));
     assert_eq!(config.settings.agents["first"].limits.history, 1_000);

@@ -1,0 +1,119 @@
+//! Streams as server-sent events, of both bindings.
+//!
+//! An event's `id` is its number, so that a client that sends it back as `Last-Event-ID` goes on after it. A stream that this replica has
+//! to end early says where to resume. One item is taken from the engine when hyper asks for more, and none before: a client that does
+//! not read holds up nothing but itself, until the engine cuts it off.
+
+use std::io;
+use std::time::Duration;
+
+use engine::stream::{Cut, EventStream, Item};
+use hyper::body::Bytes;
+use poem::http::{HeaderValue, header};
+use poem::{Body, IntoResponse, Response};
+use poem_openapi::ApiResponse;
+use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registry};
+use poem_openapi::types::Type as _;
+use wire::{Error, StreamResponse};
+
+use crate::{Options, jsonrpc, log};
+
+/// The media type.
+const EVENT_STREAM: &str = "text/event-stream";
+/// A comment, which clients skip.
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+/// What is around an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Nothing.
+    Rest,
+    /// A response to the request of this id, as it stood in the request.
+    JsonRpc { id: Box<str> },
+}
+
+impl Shape {
+    fn item(&self, item: &Item) -> Bytes {
+        let Item { generation, body, .. } = item;
+        let text = match self {
+            Shape::Rest => format!("id: {generation}\ndata: {body}\n\n"),
+            Shape::JsonRpc { id } => {
+                format!("id: {generation}\ndata: {}{body}}}\n\n", jsonrpc::opening(id, "result"))
+            }
+        };
+        text.into()
+    }
+
+    /// Without an `id`: the client still has what it had.
+    fn error(&self, error: &Error) -> Bytes {
+        let text = match self {
+            Shape::Rest => format!("event: error\ndata: {}\n\n", error.status_body()),
+            Shape::JsonRpc { id } => format!("event: error\ndata: {}\n\n", jsonrpc::error_text(id, error)),
+        };
+        text.into()
+    }
+}
+
+/// The last that is sent of a stream to be resumed: come again in a second, and say that this is what you have.
+fn resume(last: i64) -> Bytes {
+    format!("retry: 1000\nid: {last}\n\n").into()
+}
+
+/// A stream on its way to a client.
+pub(crate) struct Stream {
+    events: EventStream,
+    shape: Shape,
+    keep_alive: Duration,
+}
+
+impl Stream {
+    pub(crate) fn of(events: EventStream, shape: Shape, options: Options) -> Stream {
+        Stream { events, shape, keep_alive: options.keep_alive }
+    }
+
+    /// The next piece, and what follows it.
+    async fn next(mut self) -> Option<(Bytes, Option<Stream>)> {
+        match tokio::time::timeout(self.keep_alive, self.events.next()).await {
+            Err(_silent) => Some((Bytes::from_static(KEEP_ALIVE), Some(self))),
+            Ok(Ok(Some(item))) => Some((self.shape.item(&item), Some(self))),
+            Ok(Ok(None)) => None,
+            Ok(Err(Cut::Slow | Cut::Closing)) => Some((resume(self.events.last()), None)),
+            Ok(Err(Cut::Failed(error))) => {
+                log::failure(&error);
+                Some((self.shape.error(&error), None))
+            }
+        }
+    }
+}
+
+impl IntoResponse for Stream {
+    fn into_response(self) -> Response {
+        let pieces = futures_util::stream::unfold(Some(self), async |stream| {
+            let (piece, rest) = stream?.next().await?;
+            Some((Ok::<_, io::Error>(piece), rest))
+        });
+        let mut response = Response::builder().content_type(EVENT_STREAM).body(Body::from_bytes_stream(pieces));
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // Or nginx would collect events before it passes them on.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        response
+    }
+}
+
+impl ApiResponse for Stream {
+    fn meta() -> MetaResponses {
+        let response = MetaResponse {
+            description: "Server-sent events: `data` is one StreamResponse, `id` the event's number.",
+            status: Some(200),
+            status_range: None,
+            content: vec![MetaMediaType { content_type: EVENT_STREAM, schema: StreamResponse::schema_ref() }],
+            headers: vec![],
+        };
+        MetaResponses { responses: vec![response] }
+    }
+
+    fn register(registry: &mut Registry) {
+        StreamResponse::register(registry);
+    }
+}
