@@ -46,5 +46,5 @@ while True:
             for lease in call("/leases:poll", {"agents": [AGENT], "start": True})["leases"]:
                 serve(lease, pause)
     except OSError as error:
-        print("trying again:", error)
+        print("trying again:", error, error.read().decode() if hasattr(error, "read") else "")
         time.sleep(1)

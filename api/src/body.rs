@@ -1,5 +1,7 @@
 //! Request bodies: bounded, checked for their media type, read by serde, called a `T` by the document.
 
+use std::time::Duration;
+
 use hyper::body::Bytes;
 use poem::http::{HeaderMap, header};
 use poem::{Request, RequestBody};
@@ -71,11 +73,23 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Error> {
 /// How much of a body that is too long is read all the same, so that a client which sends before it listens hears why it is refused.
 const DISCARDED: u64 = 64 << 20;
 
+/// How long a body may take to arrive. What it holds meanwhile is memory.
+pub(crate) const ARRIVES: Duration = Duration::from_secs(60);
+
 /// Read a body of at most `limit` bytes.
 ///
 /// # Errors
-/// `PayloadTooLarge`; `InvalidRequest` when the body breaks off.
+/// `PayloadTooLarge`; `InvalidRequest` when the body breaks off or takes too long.
 pub(crate) async fn read(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
+    tokio::time::timeout(ARRIVES, read_all(body, headers, limit)).await.map_err(|_| late())?
+}
+
+/// What a body that does not arrive is refused with.
+pub(crate) fn late() -> Error {
+    Error::invalid_request(format!("the request's body did not arrive within {} s", ARRIVES.as_secs()))
+}
+
+async fn read_all(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|length| length <= limit) {
         // HTTP itself ends such a body at its length.

@@ -4,12 +4,13 @@
 //! outlive the worker that asked, or work would be handed to nobody and wait for a lease to end.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Incoming};
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use poem::http::uri::Scheme;
 use poem::http::{Request, Response};
 use poem::web::{LocalAddr, RemoteAddr};
@@ -22,11 +23,13 @@ use crate::Options;
 use crate::app::App;
 use crate::stall::Impatient;
 
-/// How long the head of a request may take to arrive.
+/// How long the head of a request may take to arrive, from the connection or the last answer on.
 const HEAD: Duration = Duration::from_secs(30);
 
 /// How long a silent gRPC connection has to answer when it is asked whether it is still there.
 const PONG: Duration = Duration::from_secs(20);
+/// Bytes of the metadata of one gRPC call.
+const HEADERS: u32 = 64 * 1024;
 /// Calls that one gRPC connection may have open: clients put every stream on the same one.
 const STREAMS: u32 = 2_000;
 
@@ -93,13 +96,7 @@ pub(crate) async fn serve(
 }
 
 /// One connection. When it ends, for whatever reason, so do the handlers of its requests.
-async fn one<H: Handler>(
-    socket: TcpStream,
-    remote: Addr,
-    options: Options,
-    handler: H,
-    mut ended: watch::Receiver<bool>,
-) {
+async fn one<H: Handler>(socket: TcpStream, remote: Addr, options: Options, handler: H, ended: watch::Receiver<bool>) {
     // Answers are written whole; waiting for more to send only delays them.
     if let Err(error) = socket.set_nodelay(true) {
         tracing::debug!(%error, "setting nodelay");
@@ -110,18 +107,24 @@ async fn one<H: Handler>(
         let (handler, peer) = (handler.clone(), peer.clone());
         async move { Ok::<_, Infallible>(handler.handle(request, &peer).await) }
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    builder.http2().timer(TokioTimer::new()).max_header_list_size(64 * 1024);
+    let socket = TokioIo::new(Impatient::new(socket, options.stall));
     if H::GRPC {
-        builder = builder.http2_only();
-        builder
-            .http2()
-            .keep_alive_interval(options.keep_alive)
-            .keep_alive_timeout(PONG)
-            .max_concurrent_streams(STREAMS);
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder.timer(TokioTimer::new()).keep_alive_interval(options.keep_alive).keep_alive_timeout(PONG);
+        builder.max_header_list_size(HEADERS).max_concurrent_streams(STREAMS);
+        finish(builder.serve_connection(socket, service), http2::Connection::graceful_shutdown, ended).await;
+    } else {
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+        finish(builder.serve_connection(socket, service), http1::Connection::graceful_shutdown, ended).await;
     }
-    let connection = builder.serve_connection(TokioIo::new(Impatient::new(socket, options.stall)), service);
+}
+
+/// Wait for a connection's end; once the process ends, let it answer what it has and take nothing new.
+async fn finish<C>(connection: C, end: fn(Pin<&mut C>), mut ended: watch::Receiver<bool>)
+where
+    C: Future<Output = hyper::Result<()>>,
+{
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         result = connection.as_mut() => {
@@ -130,7 +133,7 @@ async fn one<H: Handler>(
             }
             return;
         }
-        _ = ended.wait_for(|ended| *ended) => connection.as_mut().graceful_shutdown(),
+        _ = ended.wait_for(|ended| *ended) => end(connection.as_mut()),
     }
     if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection broke while the process ended");

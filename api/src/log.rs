@@ -7,6 +7,9 @@ use poem::http::Method;
 use poem::{Request, Response};
 use wire::{Error, Kind, Tenant};
 
+/// What request lines are logged under.
+const TARGET: &str = "taskyard::request";
+
 /// An answer, and what the log says of it.
 pub(crate) struct Served {
     pub(crate) response: Response,
@@ -37,30 +40,27 @@ impl Watch {
 
     pub(crate) fn end(self, served: Served) -> Response {
         let Served { response, operation, tenant } = served;
-        tracing::info!(
-            target: "taskyard::request",
-            method = %self.method,
-            operation,
-            status = response.status().as_u16(),
-            duration_ms = self.began.elapsed().as_secs_f64() * 1_000.0,
-            tenant = tenant.as_str(),
-            "request"
-        );
+        // What workers and probes ask all the time is not worth a line as long as it is answered.
+        let routine = response.status().is_success()
+            && matches!(operation, "PollLeases" | "HeartbeatLeases" | "Healthz" | "Readyz");
+        let status = response.status().as_u16();
+        // To the microsecond: more digits are noise.
+        let duration_ms = self.began.elapsed().as_micros() as f64 / 1_000.0;
+        let (method, tenant) = (&self.method, tenant.as_str());
+        if routine {
+            tracing::debug!(target: TARGET, %method, operation, status, duration_ms, tenant, "request");
+        } else {
+            tracing::info!(target: TARGET, %method, operation, status, duration_ms, tenant, "request");
+        }
         response
     }
 }
 
 /// Tell of a call over gRPC; of a stream, when it begins.
 pub(crate) fn called(operation: &'static str, status: i32, began: Instant, tenant: &Tenant) {
-    tracing::info!(
-        target: "taskyard::request",
-        method = "gRPC",
-        operation,
-        status,
-        duration_ms = began.elapsed().as_secs_f64() * 1_000.0,
-        tenant = tenant.as_str(),
-        "request"
-    );
+    let duration_ms = began.elapsed().as_micros() as f64 / 1_000.0;
+    let tenant = tenant.as_str();
+    tracing::info!(target: TARGET, method = "gRPC", operation, status, duration_ms, tenant, "request");
 }
 
 /// Tell of a failure what only the operator may read.

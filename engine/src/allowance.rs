@@ -105,7 +105,7 @@ fn first_cut(tenant: &Tenant, limit: i64) -> Vec<task_allowance::ActiveModel> {
 }
 
 /// The shards to change, and to what, so that their sum changes by `by`. What cannot be taken becomes a debt of the last shard, which
-/// finished tasks' places pay back first.
+/// whatever is given back pays first.
 fn recut(shards: &[task_allowance::Model], by: i64) -> Vec<(&task_allowance::Model, i64)> {
     let mut left = by;
     let mut next: Vec<(&task_allowance::Model, i64)> = Vec::new();

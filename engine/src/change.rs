@@ -55,6 +55,8 @@ pub(crate) struct Change<'a> {
     read: Option<work::Model>,
     work: Option<work::Model>,
     task: task::Model,
+    /// The state it was read in.
+    from: i16,
     hand: Hand,
     events: Vec<task_event::Model>,
     messages: Vec<task_message::Model>,
@@ -72,6 +74,7 @@ impl<'a> Change<'a> {
             now: now.max(read.task.status_at),
             work: read.work.clone(),
             read: read.work,
+            from: read.task.state,
             task: read.task,
             hand: Hand::Platform,
             events: Vec::new(),
@@ -345,6 +348,7 @@ impl<'a> Change<'a> {
 
     fn add_to_history(&mut self, body: String, client: bool) -> i32 {
         self.task.history_count += 1;
+        self.task.history_bytes += body.len() as i64;
         let seq = self.task.history_count;
         self.messages.push(task_message::Model { task_id: self.task.id, seq, client, body });
         seq
@@ -390,7 +394,7 @@ impl<'a> Change<'a> {
                 write.must_update(store::work::update(&read, work));
             }
         }
-        write.update(store::task::update(&self.task));
+        write.must_update(store::task::update(&self.task, self.from));
         for (artifact, through) in &self.removed_chunks {
             write.delete(store::artifact::delete_through(self.task.id, artifact, *through));
         }

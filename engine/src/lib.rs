@@ -68,7 +68,7 @@ pub enum StartError {
     /// Another key than the one this deployment seals with.
     #[error(
         "the secrets key is not the one this deployment's webhook secrets are sealed with; \
-         start with that key (none, if none was ever configured)"
+         start with that key (none, if none was configured), or delete every push config that holds a secret"
     )]
     SecretMismatch,
     /// The secrets key is unusable.
@@ -221,14 +221,24 @@ pub async fn measure(store: &Store, clock: &Clock) -> Result<(), DbErr> {
         return Ok(());
     }
     let ask = "SELECT (extract(epoch from clock_timestamp()) * 1000)::bigint AS now";
-    let asked = std::time::Instant::now();
-    let row = db.query_one_raw(Statement::from_string(sea_orm::DbBackend::Postgres, ask)).await?;
-    if let Some(row) = row {
-        let now: i64 = row.try_get("", "now")?;
-        clock.set(now + asked.elapsed().as_millis() as i64 / 2);
+    let mut quickest: Option<Duration> = None;
+    for _ in 0..SAMPLES {
+        let asked = std::time::Instant::now();
+        let row = db.query_one_raw(Statement::from_string(sea_orm::DbBackend::Postgres, ask)).await?;
+        let took = asked.elapsed();
+        if let Some(row) = row
+            && quickest.is_none_or(|quickest| took < quickest)
+        {
+            let now: i64 = row.try_get("", "now")?;
+            clock.set(now + took.as_millis() as i64 / 2);
+            quickest = Some(took);
+        }
     }
     Ok(())
 }
+
+/// How often the database is asked for its time in a row: the quickest answer is off by the least.
+const SAMPLES: u32 = 5;
 
 /// Bring the tables to this release's shape. Safe to run twice and by several processes at once.
 ///
@@ -280,8 +290,26 @@ pub async fn secret_key(store: &Store, operators: Option<&[u8]>, now: i64) -> Re
     };
     let key = SecretKey::new(&bytes)?;
     let mark = key.mac(&[b"taskyard secrets key"]);
-    if keep(store, "mark", mark.clone(), now).await? == mark { Ok(key) } else { Err(StartError::SecretMismatch) }
+    let kept = keep(store, MARK, mark.clone(), now).await?;
+    if kept == mark {
+        return Ok(key);
+    }
+    let failed = |source| StartError::Database { doing: "looking for sealed secrets", source };
+    if store::push::any_sealed(store.read()).await.map_err(failed)? {
+        return Err(StartError::SecretMismatch);
+    }
+    // Nothing is sealed yet, so nothing is lost with the other key.
+    let mut write = store::Write::new();
+    write.must_update(store::secret_key::replace(MARK, &kept, &mark));
+    match store.write(write).await {
+        Ok(()) => Ok(key),
+        Err(store::WriteError::Lost) => Err(StartError::SecretMismatch),
+        Err(store::WriteError::Failed(source)) => Err(failed(source)),
+    }
 }
+
+/// Where the mark of the key in use is kept.
+const MARK: &str = "mark";
 
 /// What is kept under `id`: `value`, or what an earlier process put there.
 async fn keep(store: &Store, id: &str, value: Vec<u8>, now: i64) -> Result<Vec<u8>, StartError> {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use wire::worker::Lease;
 
 use crate::{Engine, store};
@@ -38,23 +38,48 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Mutex<Vec<Entry>>,
+    /// Odd while the claimer looks, even while it rests; grows at each change.
+    looks: watch::Sender<u64>,
 }
 
-/// One poll's place in the queue.
+/// One poll's place in the queue. What comes after its poll has gone is given back.
 #[derive(Debug)]
-pub(crate) struct Waiting(oneshot::Receiver<Vec<Lease>>);
+pub(crate) struct Waiting {
+    engine: Engine,
+    answer: oneshot::Receiver<Vec<Lease>>,
+    looks: watch::Receiver<u64>,
+    /// The first whole look of the claimer after this poll came has ended.
+    looked: u64,
+}
 
 impl Waiting {
     /// Resolves once there are leases.
     pub(crate) async fn leases(&mut self) -> Vec<Lease> {
         // Without a claimer (the process is ending) there are none.
-        (&mut self.0).await.unwrap_or_default()
+        (&mut self.answer).await.unwrap_or_default()
+    }
+
+    /// Resolves once the claimer has looked for this poll: also one that does not wait gets what is there.
+    pub(crate) async fn looked(&mut self) {
+        let looked = self.looked;
+        let look = self.looks.wait_for(|looks| *looks >= looked);
+        let _in_time = tokio::time::timeout(Duration::from_secs(2), look).await;
     }
 
     /// What has come at the last moment, and nothing comes any more.
     pub(crate) fn last_look(&mut self) -> Vec<Lease> {
-        self.0.close();
-        self.0.try_recv().unwrap_or_default()
+        self.answer.close();
+        self.answer.try_recv().unwrap_or_default()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let unwanted = self.last_look();
+        if !unwanted.is_empty() {
+            let engine = self.engine.clone();
+            tokio::spawn(async move { engine.give_back(unwanted).await });
+        }
     }
 }
 
@@ -72,13 +97,15 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Take a place.
-    pub(crate) fn wait(&self, poll: Poll) -> Waiting {
+    /// Take a place. Also yields the claimer's look after which this poll has been looked for.
+    fn enter(&self, poll: Poll) -> (oneshot::Receiver<Vec<Lease>>, u64) {
         let (answer, receiver) = oneshot::channel();
         let mut waiting = self.open();
         waiting.retain(|entry| !entry.answer.is_closed());
         waiting.push(Entry { poll, answer });
-        Waiting(receiver)
+        let looks = *self.looks.borrow();
+        // A look that is under way may have begun without this poll; then it is the one after it.
+        (receiver, looks + if looks % 2 == 0 { 2 } else { 3 })
     }
 
     fn is_empty(&self) -> bool {
@@ -128,6 +155,14 @@ fn turns(wants: &[usize], most: usize) -> Vec<usize> {
 }
 
 impl Engine {
+    /// A place in the queue for `poll`; the claimer is told.
+    pub(crate) fn wait_for_work(&self, poll: Poll) -> Waiting {
+        let queue = &self.inner.queue;
+        let (answer, looked) = queue.enter(poll);
+        self.bus().hub().ready.look();
+        Waiting { engine: self.clone(), answer, looks: queue.looks.subscribe(), looked }
+    }
+
     /// Serve waiting polls whenever something may be ready, for ever. One statement's work serves all of them.
     pub(crate) async fn claim_for_polls(&self) {
         let ready = &self.bus().hub().ready;
@@ -148,7 +183,9 @@ impl Engine {
                     Err(error) => tracing::warn!(%error, "looking for ready tasks"),
                 }
             }
+            self.inner.queue.looks.send_modify(|looks| *looks += 1);
             while self.serve_once().await {}
+            self.inner.queue.looks.send_modify(|looks| *looks += 1);
         }
     }
 
@@ -211,9 +248,9 @@ mod tests {
     async fn a_poll_that_went_away_is_not_served() {
         let queue = Queue::default();
         let poll = |agent: &str| Poll { agents: vec![agent.into()], max: 1, start: false, worker: None };
-        drop(queue.wait(poll("a")));
-        let _stays = queue.wait(poll("b"));
-        let _idle = queue.wait(poll("c"));
+        drop(queue.enter(poll("a")));
+        let _stays = queue.enter(poll("b"));
+        let _idle = queue.enter(poll("c"));
         let groups = queue.take(|agents| agents != ["c"]);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].agents, ["b"]);

@@ -37,6 +37,8 @@ pub struct Limits {
     pub parts: usize,
     /// Messages in one task's history; checked on client sends.
     pub history: i32,
+    /// Bytes of one task's history; checked on client sends, so that the last one may go over it by its own length.
+    pub history_bytes: i64,
     /// Artifacts of one task.
     pub artifacts: i32,
     /// Bytes of all artifacts of one task, as stored.
@@ -47,7 +49,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { parts: 256, history: 1_000, artifacts: 1_000, artifact_bytes: 64 << 20, push_configs: 50 }
+        Limits {
+            parts: 256,
+            history: 1_000,
+            history_bytes: 64 << 20,
+            artifacts: 1_000,
+            artifact_bytes: 64 << 20,
+            push_configs: 50,
+        }
     }
 }
 
@@ -97,7 +106,7 @@ pub struct Settings {
     pub default_agent: String,
     /// Tasks one tenant may hold.
     pub tasks_per_tenant: i64,
-    /// Page size of lists when none is asked for, and the most that may be.
+    /// Page size of lists when none is asked for.
     pub page_default: i32,
     /// The largest page size.
     pub page_max: i32,

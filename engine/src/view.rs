@@ -102,6 +102,20 @@ pub(crate) fn whole(read: &WholeTask) -> Result<Task, Error> {
     Ok(view)
 }
 
+/// Bytes of history and artifacts that one answer with many tasks holds at most, unless its first task alone holds more.
+const ANSWER: i64 = 16 << 20;
+
+/// How many of these tasks one answer holds, at least one of them.
+pub(crate) fn within_bounds(tasks: &[task::Model], shown: Shown) -> usize {
+    let mut bytes = 0;
+    let over = tasks.iter().position(|task| {
+        bytes += if shown.history == Some(0) { 0 } else { task.history_bytes };
+        bytes += if shown.artifacts { task.artifact_bytes } else { 0 };
+        bytes > ANSWER
+    });
+    over.map_or(tasks.len(), |over| over.max(1))
+}
+
 impl Engine {
     /// One task of the caller's with what is shown of it, in one statement.
     ///

@@ -23,6 +23,8 @@ pub struct Model {
     pub generation: i64,
     /// Number of the last message in history.
     pub history_count: i32,
+    /// Bytes of all messages in history.
+    pub history_bytes: i64,
     /// Number of the last message a client wrote.
     pub client_seq: i32,
     /// How much of history was before the eyes of whoever wrote the present status.

@@ -64,6 +64,7 @@ async fn task(m: &SchemaManager<'_>) -> Result<(), DbErr> {
             .col(big_integer("generation"))
             // Number of the last message in history, and of the last one a client wrote.
             .col(integer("history_count"))
+            .col(big_integer("history_bytes"))
             .col(integer("client_seq"))
             // How much of history was before the eyes of whoever wrote the present status.
             .col(integer("answered_seq"))

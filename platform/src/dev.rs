@@ -6,6 +6,7 @@ use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown, serve, work};
 use engine::Bus;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use tokio::net::TcpListener;
 use worker::builtin::Demo;
 
@@ -69,10 +70,13 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     }));
     let demo = demo_worker(&config, &url)?;
     let worker_shutdown = shutdown.clone();
-    let working = tokio::spawn(async move {
+    let mut working = tokio::spawn(async move {
         match demo {
             Some(worker) => worker.run(Demo, async move { worker_shutdown.requested().await }).await,
-            None => Ok(()),
+            None => {
+                worker_shutdown.requested().await;
+                Ok(())
+            }
         }
     });
     announce(&config, &url, &grpc_at, &data)?;
@@ -81,6 +85,7 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     let early = tokio::select! {
         () = shutdown.requested() => None,
         served = &mut serving => Some(served.map_err(Failure::from)),
+        worked = &mut working => Some(worked.map_err(Failure::from).and_then(|worked| Ok(worked?))),
         notified = &mut notifying => Some(notified.map_err(Failure::from).and_then(|notified| Ok(notified?))),
     };
     // The worker first: what it finishes still has to arrive.
@@ -122,7 +127,9 @@ fn place(config: &Config, options: Options) -> Result<(String, String), Failure>
         return Ok(("sqlite::memory:".into(), "in memory: nothing survives this process".into()));
     }
     let folder = &config.data;
-    std::fs::create_dir_all(folder).map_err(|error| format!("creating `{}`: {error}", folder.display()))?;
+    // The key that seals webhook credentials lies in it too, so it is nobody else's to read.
+    let created = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    created.map_err(|error| format!("creating `{}`: {error}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|error| format!("finding `{}`: {error}", folder.display()))?;
     Ok((format!("sqlite://{}/taskyard.db", folder.display()), folder.display().to_string()))
 }
@@ -140,13 +147,15 @@ fn demo_worker(config: &Config, url: &str) -> Result<Option<worker::Worker>, Fai
 
 /// Say where it is, where the data lies, and what to try: lines that work when pasted.
 fn announce(config: &Config, url: &str, grpc: &str, data: &str) -> Result<(), Failure> {
-    let agent = &config.settings.default_agent;
+    let default = &config.settings.default_agent;
+    let others = config.settings.agents.keys().filter(|name| *name != default).map(|name| format!(", {name}"));
+    let agents = format!("{default} (at the root){}", others.collect::<String>());
     let mut out = std::io::stdout().lock();
     let text = format!(
         "\nTaskyard serves at {url} (this machine only, no credentials asked)\n\
          gRPC    {grpc}\n\
          data    {data}\n\
-         agent   {agent}\n\n\
+         agents  {agents}\n\n\
          Try it:\n\n  \
          curl -s {url}/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
          -d '{{\"message\":{{\"messageId\":\"1\",\"role\":\"ROLE_USER\",\"parts\":[{{\"text\":\"hello\"}}]}}}}'\n\n\

@@ -71,7 +71,7 @@ fn tell_about_secrets(config: &Config) {
     if config.secrets_key.is_none() {
         tracing::warn!(
             "`secrets.key` is not set: webhook secrets are sealed with a key kept in the same database; \
-             set TASKYARD_SECRETS_KEY to 32 random bytes in base64 to keep it elsewhere"
+             to keep it elsewhere, set TASKYARD_SECRETS_KEY before the first webhook secret is stored"
         );
     }
 }

@@ -15,3 +15,10 @@ fn files_the_readme_names_exist() {
         assert!(root.join(link).exists(), "README.md links to `{link}`");
     }
 }
+
+#[test]
+fn the_diagram_is_drawn_from_the_table() {
+    let diagram = wire::lifecycle::mermaid();
+    let architecture = include_str!("../../ARCHITECTURE.md");
+    assert!(architecture.contains(&diagram), "put this into ARCHITECTURE.md:\n{diagram}");
+}

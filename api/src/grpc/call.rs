@@ -19,7 +19,7 @@ use crate::app::Shared;
 use crate::call::{Key, LastEvent};
 pub(crate) use crate::jsonrpc::METHODS;
 use crate::route::by_key;
-use crate::{capability, version};
+use crate::{body, capability, version};
 
 /// The metadata that says which number the first item of a stream has; each of the others has one more than the item before it.
 const FIRST_EVENT: &str = "first-event-id";
@@ -48,7 +48,8 @@ impl Call {
         let (metadata, _, mut sent) = request.into_parts();
         let headers = metadata.as_ref();
         version::check(headers, None)?;
-        let bytes = match sent.message().await {
+        let arrived = tokio::time::timeout(body::ARRIVES, sent.message()).await.map_err(|_| body::late())?;
+        let bytes = match arrived {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Err(Error::invalid_request("the request holds no message")),
             Err(status) => return Err(unread(&status, self.shared.options.body_bytes)),

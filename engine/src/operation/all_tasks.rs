@@ -7,7 +7,7 @@ use super::list_tasks::page_size;
 use crate::change::{state_of, timestamp};
 use crate::cursor::Cursor;
 use crate::store::task::TaskFilter;
-use crate::view::Shown;
+use crate::view::{Shown, within_bounds};
 use crate::{Engine, Worker, database, store};
 
 /// What a worker asks of its view; every member may be left out.
@@ -55,8 +55,9 @@ impl Engine {
             store::task::list_for_agents(self.store().read(), tenant.as_ref(), &filter, after, size as u64 + 1)
                 .await
                 .map_err(database("listing an agent's tasks"))?;
-        let more = tasks.len() > size;
-        tasks.truncate(size);
+        let fit = within_bounds(&tasks, Shown::ALL).min(size);
+        let more = tasks.len() > fit;
+        tasks.truncate(fit);
         let next_page_token = match tasks.last() {
             Some(last) if more => Cursor { at: 0, id: last.id }.seal(self.secrets(), &query),
             _ => String::new(),

@@ -136,14 +136,24 @@ fn applied(change: &Change<'_>) -> Applied {
     }
 }
 
+/// The bound of parts, for artifacts and messages alike.
 fn check_parts(request: &ApplyRequest, most: usize) -> Result<(), Error> {
     for (n, update) in request.updates.iter().enumerate() {
         let (field, parts) = match update {
-            Update::Artifact(update) => ("artifact.artifact.parts", update.artifact.parts.len()),
-            _ => continue,
+            Update::Artifact(update) => ("artifact.parts", Some(&update.artifact.parts)),
+            Update::Progress(progress) => ("statusMessage.parts", progress.status_message.as_ref().map(|m| &m.parts)),
+            Update::Work(status)
+            | Update::RequireInput(status)
+            | Update::RequireAuth(status)
+            | Update::Complete(status)
+            | Update::Fail(status)
+            | Update::Reject(status) => {
+                ("statusMessage.parts", status.status_message.as_ref().map(|message| &message.parts))
+            }
         };
-        if parts > most {
-            return Err(Error::invalid(format!("updates[{n}].{field}"), format!("must be at most {most} parts")));
+        if parts.is_some_and(|parts| parts.len() > most) {
+            let field = format!("updates[{n}].{}.{field}", update.member());
+            return Err(Error::invalid(field, format!("must be at most {most} parts")));
         }
     }
     Ok(())

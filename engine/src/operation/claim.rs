@@ -11,7 +11,7 @@ use super::lease::LeaseName;
 use crate::change::{Change, from_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
-use crate::view::{artifacts, bare, by_task, messages};
+use crate::view::{Shown, artifacts, bare, by_task, messages, within_bounds};
 use crate::{Engine, database, store, unwritten};
 
 impl Engine {
@@ -28,11 +28,14 @@ impl Engine {
         let rows =
             store::work::lock_due(locked.read(), agents, now, workers.len() as u64).await.map_err(database(doing))?;
         if rows.is_empty() {
+            locked.rollback().await;
             return Ok((Vec::new(), false));
         }
-        let full = rows.len() == workers.len();
-        let Loaded { mut tasks, mut histories, mut chunks } =
-            Loaded::of(locked.read(), &rows).await.map_err(database(doing))?;
+        let due = rows.len();
+        let Loaded { rows, mut tasks, mut histories, mut chunks } =
+            Loaded::of(locked.read(), rows).await.map_err(database(doing))?;
+        // What is left out because the answer would be too large stays due.
+        let full = due == workers.len() || rows.len() < due;
         let mut write = Write::new();
         let (mut leases, mut hints, mut written) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
         for (row, worker) in rows.into_iter().zip(workers) {
@@ -96,18 +99,25 @@ impl Engine {
 
 /// What a claim reads of the tasks whose work rows it has locked, so that nothing of it is stale.
 struct Loaded {
+    rows: Vec<work::Model>,
     tasks: HashMap<Uuid, entity::task::Model>,
     histories: HashMap<Uuid, Vec<task_message::Model>>,
     chunks: HashMap<Uuid, Vec<task_artifact::Model>>,
 }
 
 impl Loaded {
-    async fn of<C: sea_orm::ConnectionTrait>(db: &C, rows: &[work::Model]) -> Result<Loaded, sea_orm::DbErr> {
-        let tasks = store::work::tasks_of(db, rows).await?;
+    async fn of<C: sea_orm::ConnectionTrait>(db: &C, mut rows: Vec<work::Model>) -> Result<Loaded, sea_orm::DbErr> {
+        let mut tasks = store::work::tasks_of(db, &rows).await?;
+        // In the order of their rows: who is left out is who came last.
+        let place: HashMap<Uuid, usize> = rows.iter().enumerate().map(|(place, row)| (row.task_id, place)).collect();
+        tasks.sort_by_key(|task| place.get(&task.id).copied());
+        tasks.truncate(within_bounds(&tasks, Shown::ALL));
+        rows.truncate(tasks.len());
         let ids: Vec<Uuid> = tasks.iter().map(|task| task.id).collect();
         let with_artifacts: Vec<Uuid> =
             tasks.iter().filter(|task| task.artifact_count > 0).map(|task| task.id).collect();
         Ok(Loaded {
+            rows,
             histories: by_task(store::message::of_tasks(db, &ids).await?, |row| row.task_id),
             chunks: by_task(store::artifact::of_tasks(db, &with_artifacts).await?, |row| row.task_id),
             tasks: tasks.into_iter().map(|task| (task.id, task)).collect(),

@@ -5,7 +5,7 @@ use wire::{Error, ListTasksRequest, ListTasksResponse, Task, TaskState};
 use crate::cursor::Cursor;
 use crate::settings::Settings;
 use crate::store::task::TaskFilter;
-use crate::view::Shown;
+use crate::view::{Shown, within_bounds};
 use crate::{Caller, Engine, database, store};
 
 /// A page whose tasks say whether artifacts were asked for: then the member is there, also when empty.
@@ -18,7 +18,7 @@ pub struct ListedTasks {
 }
 
 impl Engine {
-    /// One page of the tenant's tasks with this agent.
+    /// One page of the tenant's tasks with this agent; shorter than asked for where histories and artifacts are large.
     ///
     /// # Errors
     /// `InvalidParams` naming the field: page size outside 1-100, unknown token, negative history length.
@@ -49,8 +49,12 @@ impl Engine {
         )
         .await
         .map_err(database(doing))?;
-        let more = tasks.len() > page_size;
-        tasks.truncate(page_size);
+        let include_artifacts = request.include_artifacts.unwrap_or(false);
+        // Without historyLength a list shows no history (AMB-23).
+        let shown = Shown { history: Some(request.history_length.unwrap_or(0)), artifacts: include_artifacts };
+        let fit = within_bounds(&tasks, shown).min(page_size);
+        let more = tasks.len() > fit;
+        tasks.truncate(fit);
         let total_size = match (&after, more) {
             // The only page holds them all.
             (None, false) => tasks.len() as u64,
@@ -60,9 +64,6 @@ impl Engine {
             Some(last) if more => Cursor { at: last.status_at, id: last.id }.seal(self.secrets(), &query),
             _ => String::new(),
         };
-        let include_artifacts = request.include_artifacts.unwrap_or(false);
-        // Without historyLength a list shows no history (AMB-23).
-        let shown = Shown { history: Some(request.history_length.unwrap_or(0)), artifacts: include_artifacts };
         let tasks: Vec<Task> = self.view_many(&tasks, shown).await?;
         let total_size = i32::try_from(total_size).unwrap_or(i32::MAX);
         let response = ListTasksResponse { tasks, next_page_token, page_size: page_size as i32, total_size };

@@ -34,12 +34,18 @@ impl Engine {
             start: request.start,
             worker: Some(request.session).filter(|session| !session.is_empty()),
         };
-        let mut waiting = self.inner.queue.wait(poll);
-        self.bus().hub().ready.look();
-        let leases = tokio::select! {
-            leases = waiting.leases() => leases,
-            () = tokio::time::sleep(wait) => waiting.last_look(),
-            () = self.closed() => waiting.last_look(),
+        let mut waiting = self.wait_for_work(poll);
+        let come = tokio::select! {
+            leases = waiting.leases() => Some(leases),
+            () = tokio::time::sleep(wait) => None,
+            () = self.closed() => Some(waiting.last_look()),
+        };
+        let leases = match come {
+            Some(leases) => leases,
+            None => {
+                waiting.looked().await;
+                waiting.last_look()
+            }
         };
         Ok(PollResponse { leases })
     }

@@ -8,6 +8,9 @@ use crate::change::{Change, LeaseClaim};
 use crate::store::Write;
 use crate::{Engine, Worker, database, store};
 
+/// The longest delay of a release, in seconds.
+const LONGEST: f64 = 86_400.0;
+
 impl Engine {
     /// End the lease: the task is ready for another after the delay, or fails when no other try would help.
     ///
@@ -22,7 +25,11 @@ impl Engine {
     ) -> Result<(), Error> {
         wire::validate(&request)?;
         let name: LeaseName = lease.parse().map_err(|_| Error::lease_not_found(lease))?;
-        let delay = (request.delay_seconds.unwrap_or(0.0) * 1_000.0).min(86_400_000.0) as i64;
+        let delay = request.delay_seconds.unwrap_or(0.0);
+        if delay > LONGEST {
+            return Err(Error::invalid("delaySeconds", format!("must be at most {LONGEST}")));
+        }
+        let delay = (delay * 1_000.0) as i64;
         let known = store::task::of_worker(self.store().read(), worker.agents.as_deref(), &[name.task])
             .await
             .map_err(database("reading the task of a lease"))?;

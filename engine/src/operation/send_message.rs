@@ -217,6 +217,7 @@ impl Engine {
             write.insert(entity::push_config::ActiveModel::from(row));
             hints.push(Hint::Delivery);
         }
+        let body = to_text(&message)?;
         write.insert(task::ActiveModel::from(task::Model {
             id: new,
             tenant: tenant.clone(),
@@ -229,6 +230,7 @@ impl Engine {
             metadata: request.metadata.as_ref().map(to_text).transpose()?,
             generation: 1,
             history_count: 1,
+            history_bytes: body.len() as i64,
             client_seq: 1,
             answered_seq: 0,
             artifact_count: 0,
@@ -250,7 +252,6 @@ impl Engine {
             seen_seq: 0,
             revision: 1,
         }));
-        let body = to_text(&message)?;
         write.insert(task_message::ActiveModel::from(task_message::Model { task_id: new, seq: 1, client: true, body }));
         let body = to_text(&StreamResponse::Task(task.clone()))?;
         write.insert(task_event::ActiveModel::from(task_event::Model { task_id: new, generation: 1, at: now, body }));
@@ -354,6 +355,13 @@ fn check_resumable(caller: &Caller, read: &TaskAndWork, message: &Message) -> Re
         ]));
     }
     check_media_types(caller, message)?;
+    let limit = caller.agent.limits.history_bytes;
+    if read.task.history_bytes >= limit {
+        return Err(Error::resource_exhausted(
+            "history_bytes",
+            format!("the task's history holds its maximum of {limit} bytes"),
+        ));
+    }
     let limit = caller.agent.limits.history;
     if read.task.history_count >= limit {
         return Err(Error::resource_exhausted(

@@ -254,16 +254,16 @@ pub async fn record(
     } else {
         let locked = store.lock().await?;
         let statement = |sql, value: String| Statement::from_sql_and_values(dialect.backend, sql, [value.into()]);
-        let rows = locked.transaction.query_all_raw(statement(sql::STEP, json(steps)?)).await?;
+        let rows = locked.read().query_all_raw(statement(sql::STEP, json(steps)?)).await?;
         rows.iter().try_for_each(&mut note)?;
         let kept: Vec<&Tried> =
             tried.iter().filter(|tried| matches!(stepped.get(&tried.lane), Some(Stepped::Held { .. }))).collect();
         if !kept.is_empty() {
             let kept = json(&kept)?;
-            locked.transaction.execute_raw(statement(sql::END, kept.clone())).await?;
-            locked.transaction.execute_raw(statement(sql::LOG, kept)).await?;
+            locked.read().execute_raw(statement(sql::END, kept.clone())).await?;
+            locked.read().execute_raw(statement(sql::LOG, kept)).await?;
         }
-        locked.transaction.commit().await?;
+        locked.commit().await?;
     }
     // One writer at a time, and who waited, finds every lane that is there and its own.
     let absent = if dialect.backend == DbBackend::Postgres && !wait { Stepped::Busy } else { Stepped::Lost };
@@ -289,10 +289,10 @@ pub async fn cancel(store: &Store, lanes: &[Held], now: i64) -> Result<(), DbErr
     // Two statements: once the lanes are locked no event can come, and the second sees every one that came before.
     let locked = store.lock().await?;
     let close = Statement::from_sql_and_values(dialect.backend, dialect.close, [mine.clone().into()]);
-    locked.transaction.execute_raw(close).await?;
+    locked.read().execute_raw(close).await?;
     let cancel = Statement::from_sql_and_values(dialect.backend, dialect.cancel, [mine.into(), now.into()]);
-    locked.transaction.execute_raw(cancel).await?;
-    locked.transaction.commit().await
+    locked.read().execute_raw(cancel).await?;
+    locked.commit().await
 }
 
 /// Wait until nobody holds `lane`, for at most [`LET_GO`]: after closing a lane, no request is dialled for it once this returns.

@@ -18,6 +18,7 @@ pub mod delivery;
 pub mod event;
 pub mod message;
 pub mod push;
+pub mod secret_key;
 pub mod send_key;
 pub mod task;
 pub mod work;
@@ -29,19 +30,36 @@ pub use write::{Write, WriteError};
 #[derive(Debug, Clone)]
 pub struct Store {
     db: DatabaseConnection,
-    /// Where transactions run. On Postgres a connection of its own, since a claim comes in as many texts as it has sizes: on one
-    /// connection each is planned a few times and then known, over a whole pool hardly any ever is.
-    locking: DatabaseConnection,
+    locking: Arc<Mutex<Locking>>,
+    one_writer: bool,
     memory: bool,
-    /// SQLite's one writer.
-    writer: Option<Arc<Mutex<()>>>,
 }
 
-/// A transaction for the few writes that must read under a lock; everything else is a [`Write`].
+/// Where transactions run: one at a time in a process, on a connection of their own.
+///
+/// SQLite has one writer anyway. On Postgres a claim comes in as many texts as it has sizes: on one connection each is planned a few
+/// times and then known, over a whole pool hardly any ever is.
+#[derive(Debug)]
+struct Locking {
+    options: ConnectOptions,
+    connection: Option<DatabaseConnection>,
+}
+
+/// A transaction, for writes that must read under a lock; everything else is a [`Write`]. Dropped without an end, it takes its connection
+/// with it: what state that is in nobody knows, and a transaction begun on it might never commit.
 #[derive(Debug)]
 pub struct Locked {
-    transaction: DatabaseTransaction,
-    _writer: Option<OwnedMutexGuard<()>>,
+    transaction: Option<DatabaseTransaction>,
+    locking: OwnedMutexGuard<Locking>,
+    clean: bool,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        if !self.clean {
+            self.locking.connection = None;
+        }
+    }
 }
 
 impl Store {
@@ -51,6 +69,7 @@ impl Store {
     /// When the database cannot be reached or the URL is of no known kind.
     pub async fn connect(url: &str, connections: u32) -> Result<Store, DbErr> {
         let memory = url.starts_with("sqlite::memory:");
+        let one_writer = url.starts_with("sqlite:");
         let mut options = ConnectOptions::new(url);
         options
             .max_connections(if memory { 1 } else { connections })
@@ -63,7 +82,7 @@ impl Store {
             // The database lives as long as its one connection.
             options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
         }
-        if url.starts_with("sqlite:") {
+        if one_writer {
             options.map_sqlx_sqlite_opts(|sqlite| {
                 sqlite
                     .create_if_missing(true)
@@ -71,12 +90,12 @@ impl Store {
                     .synchronous(sqlx::sqlite::SqliteSynchronous::Full)
                     .busy_timeout(Duration::from_secs(10))
             });
-            let db = Database::connect(options).await?;
-            return Ok(Store { locking: db.clone(), db, memory, writer: Some(Arc::new(Mutex::new(()))) });
         }
         let db = Database::connect(options.clone()).await?;
-        options.max_connections(1).min_connections(0).connect_lazy(true);
-        Ok(Store { db, locking: Database::connect(options).await?, memory, writer: None })
+        options.max_connections(1);
+        let connection = memory.then(|| db.clone());
+        let locking = Arc::new(Mutex::new(Locking { options, connection }));
+        Ok(Store { db, locking, one_writer, memory })
     }
 
     /// Whether there is one connection for everything: a database in memory. Whoever holds a transaction there must not read beside it.
@@ -97,36 +116,34 @@ impl Store {
         if write.is_empty() {
             return Ok(());
         }
-        if self.writer.is_none() {
-            return write.run(&self.db).await;
-        }
-        let locked = self.lock().await?;
-        // Dropped on error, which rolls back.
-        write.run(&locked.transaction).await?;
-        Ok(locked.transaction.commit().await?)
+        if self.one_writer { self.lock().await?.write(write).await } else { write.run(&self.db).await }
     }
 
-    /// A transaction, for a claim: what it reads with a row lock stays so until [`Locked::write`].
+    /// A transaction: what it reads with a row lock stays so until its end.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn lock(&self) -> Result<Locked, DbErr> {
-        let writer = match &self.writer {
-            Some(writer) => Some(writer.clone().lock_owned().await),
-            None => None,
+        let mut locking = self.locking.clone().lock_owned().await;
+        let connection = match locking.connection.take() {
+            Some(connection) => connection,
+            None => Database::connect(locking.options.clone()).await?,
         };
         let options = TransactionOptions {
             // A deferred transaction that upgrades fails at once when another writes.
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..Default::default()
         };
-        Ok(Locked { transaction: self.locking.begin_with_options(options).await?, _writer: writer })
+        let transaction = connection.begin_with_options(options).await?;
+        locking.connection = Some(connection);
+        Ok(Locked { transaction: Some(transaction), locking, clean: self.memory })
     }
 
     /// Close every connection once its statement is done.
     pub async fn close(&self) {
-        for db in [&self.locking, &self.db] {
-            if let Err(error) = db.clone().close().await {
+        let locking = self.locking.lock().await.connection.take();
+        for db in locking.into_iter().chain([self.db.clone()]) {
+            if let Err(error) = db.close().await {
                 tracing::debug!(%error, "closing the database");
             }
         }
@@ -134,9 +151,9 @@ impl Store {
 }
 
 impl Locked {
-    /// Read under the lock.
+    /// Read, or write, under the lock.
     pub fn read(&self) -> &DatabaseTransaction {
-        &self.transaction
+        self.transaction.as_ref().expect("a transaction is there until it ends, which consumes the lock")
     }
 
     /// Carry out `write` and commit.
@@ -144,10 +161,35 @@ impl Locked {
     /// # Errors
     /// As [`Store::write`]; then the whole transaction is rolled back.
     pub async fn write(self, write: Write) -> Result<(), WriteError> {
-        if !write.is_empty() {
-            write.run(&self.transaction).await?;
+        if !write.is_empty()
+            && let Err(error) = write.run(self.read()).await
+        {
+            self.rollback().await;
+            return Err(error);
         }
-        Ok(self.transaction.commit().await?)
+        Ok(self.commit().await?)
+    }
+
+    /// End the transaction with everything done in it.
+    ///
+    /// # Errors
+    /// When the database fails; whether it was committed is then unknown.
+    pub async fn commit(mut self) -> Result<(), DbErr> {
+        if let Some(transaction) = self.transaction.take() {
+            transaction.commit().await?;
+            self.clean = true;
+        }
+        Ok(())
+    }
+
+    /// End the transaction with nothing done in it.
+    pub async fn rollback(mut self) {
+        if let Some(transaction) = self.transaction.take() {
+            match transaction.rollback().await {
+                Ok(()) => self.clean = true,
+                Err(error) => tracing::debug!(%error, "rolling back; the connection is given up"),
+            }
+        }
     }
 }
 
@@ -160,10 +202,15 @@ pub(crate) fn is_away(error: &DbErr) -> bool {
     };
     match &**cause {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed => true,
-        // Connection failures, too many connections, and an operator's shutdown or a crash of another backend.
+        // Connection failures, no room, too many connections, and an operator's shutdown or a crash of another backend.
         sqlx::Error::Database(cause) => cause.code().is_some_and(|code| {
-            code.starts_with("08") || ["53300", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+            code.starts_with("08")
+                || ["53100", "53200", "53300", "57P01", "57P02", "57P03"].contains(&code.as_ref())
+                || (code.len() < 5 && code.parse::<u32>().is_ok_and(|code| SQLITE_AWAY.contains(&(code & 0xff))))
         }),
         _ => false,
     }
 }
+
+/// Busy, locked, a failing disk, a full one, and a file that cannot be opened.
+const SQLITE_AWAY: [u32; 5] = [5, 6, 10, 13, 14];

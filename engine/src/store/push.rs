@@ -151,3 +151,9 @@ pub fn deliver(task: Uuid, generation: i64, count: usize, now: i64, write: &mut 
 pub async fn lane<C: ConnectionTrait>(db: &C, tenant: &Tenant, lane: Uuid) -> Result<Option<push_lane::Model>, DbErr> {
     push_lane::Entity::of(tenant).filter(push_lane::Column::Id.eq(lane)).one(db).await
 }
+
+/// Whether any config of any tenant holds a sealed secret.
+pub async fn any_sealed<C: ConnectionTrait>(db: &C) -> Result<bool, DbErr> {
+    let sealed = push_config::Column::Token.is_not_null().or(push_config::Column::Credentials.is_not_null());
+    Ok(push_config::Entity::across_tenants().filter(sealed).one(db).await?.is_some())
+}

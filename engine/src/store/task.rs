@@ -212,8 +212,8 @@ pub async fn list_for_agents<C: ConnectionTrait>(
     select.order_by_asc(task::Column::Id).limit(limit).all(db).await
 }
 
-/// Everything of a task that a write may have changed.
-pub fn update(task: &task::Model) -> UpdateStatement {
+/// Everything of a task that a write may have changed, upon the state it was decided on: the table of moves permits it from there only.
+pub fn update(task: &task::Model, from: i16) -> UpdateStatement {
     Query::update()
         .table(task::Entity)
         .value(task::Column::State, task.state)
@@ -222,6 +222,7 @@ pub fn update(task: &task::Model) -> UpdateStatement {
         .value(task::Column::StatusAt, task.status_at)
         .value(task::Column::Generation, task.generation)
         .value(task::Column::HistoryCount, task.history_count)
+        .value(task::Column::HistoryBytes, task.history_bytes)
         .value(task::Column::ClientSeq, task.client_seq)
         .value(task::Column::AnsweredSeq, task.answered_seq)
         .value(task::Column::ArtifactCount, task.artifact_count)
@@ -230,6 +231,7 @@ pub fn update(task: &task::Model) -> UpdateStatement {
         .value(task::Column::Cancelable, task.cancelable)
         .value(task::Column::OutputModes, task.output_modes.clone())
         .and_where(Expr::col(task::Column::Id).eq(task.id))
+        .and_where(Expr::col(task::Column::State).eq(from))
         .to_owned()
 }
 

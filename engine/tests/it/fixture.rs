@@ -25,7 +25,16 @@ pub(crate) struct Fixture {
     store: Store,
     secrets: Arc<SecretKey>,
     server: Option<(Store, String)>,
-    folder: Option<std::path::PathBuf>,
+    folder: Option<Arc<Folder>>,
+}
+
+/// Removed when the last who uses it is gone, also when a test fails.
+struct Folder(std::path::PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// One agent `demo`, loopback webhooks allowed, everything else as by default.
@@ -41,7 +50,7 @@ impl Fixture {
         let folder = std::env::temp_dir().join(format!("taskyard-engine-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 4).await.unwrap();
-        Fixture::of(store, None, Some(folder)).await
+        Fixture::of(store, None, Some(Arc::new(Folder(folder)))).await
     }
 
     /// Nothing without a server, which `./test` starts.
@@ -58,7 +67,7 @@ impl Fixture {
         Some(Fixture::of(store, Some((server, name)), None).await)
     }
 
-    async fn of(store: Store, server: Option<(Store, String)>, folder: Option<std::path::PathBuf>) -> Fixture {
+    async fn of(store: Store, server: Option<(Store, String)>, folder: Option<Arc<Folder>>) -> Fixture {
         engine::migrate(&store).await.unwrap();
         engine::check_schema(&store).await.unwrap();
         let secrets = Arc::new(engine::secret_key(&store, None, START).await.unwrap());
@@ -75,14 +84,18 @@ impl Fixture {
         assemble(&self.store, &self.clock, &self.secrets, settings)
     }
 
+    /// Another process on the same file, with connections of its own.
+    pub(crate) async fn reopen(&self) -> Engine {
+        let folder = &self.folder.as_ref().unwrap().0;
+        let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 2).await.unwrap();
+        assemble(&store, &self.clock, &self.secrets, self.settings.clone())
+    }
+
     pub(crate) async fn end(self) {
         self.store.close().await;
         if let Some((server, name)) = self.server {
             run(&server, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
             server.close().await;
-        }
-        if let Some(folder) = self.folder {
-            std::fs::remove_dir_all(folder).unwrap();
         }
     }
 

@@ -218,6 +218,26 @@ on_every_store! {
         assert_eq!(poll(&f.engine, 1, true).await.remove(0).attempt, 1);
     }
 
+    /// A poll that does not wait gets what is there.
+    async fn a_poll_without_a_wait_gets_what_is_there(f: Fixture) {
+        for _ in 0..20 {
+            send(&f.engine, "", say("x")).await.unwrap();
+            assert_eq!(poll_for(&f.engine, 1, true, 0.0).await.len(), 1);
+        }
+    }
+
+    /// What one answer would hold too much of is left for the next.
+    async fn large_tasks_are_leased_a_few_at_a_time(f: Fixture) {
+        for _ in 0..6 {
+            send(&f.engine, "", say(&"y".repeat(4 << 20))).await.unwrap();
+        }
+        let mut sizes = Vec::new();
+        while sizes.iter().sum::<usize>() < 6 {
+            sizes.push(poll(&f.engine, 10, true).await.len());
+        }
+        assert!(sizes.iter().all(|size| (1..=3).contains(size)), "{sizes:?}");
+    }
+
     /// Of a cancel and a completion exactly one wins, and everybody agrees which.
     async fn cancel_and_complete_have_one_winner(f: Fixture) {
         for _ in 0..40 {

@@ -58,6 +58,25 @@ on_every_store! {
         assert_eq!(page.response.tasks[0].status.state, TaskState::Completed);
     }
 
+    /// A page that would be too large is shorter; the next ones hold the rest.
+    async fn large_tasks_make_short_pages(f: Fixture) {
+        for _ in 0..6 {
+            send(&f.engine, "", say(&"y".repeat(4 << 20))).await.unwrap();
+        }
+        let (mut token, mut sizes) = (String::new(), Vec::new());
+        loop {
+            let page = list(&f.engine, "", json!({"historyLength": 1, "pageToken": token})).await.unwrap().response;
+            assert_eq!(page.total_size, 6);
+            sizes.push(page.tasks.len());
+            token = page.next_page_token;
+            if token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(sizes, [3, 3]);
+        assert_eq!(list(&f.engine, "", json!({})).await.unwrap().response.tasks.len(), 6);
+    }
+
     /// A token of another tenant or another query, or of nobody's making, is refused.
     async fn a_token_is_bound_to_its_query(f: Fixture) {
         for n in 0..3 {

@@ -99,8 +99,12 @@ on_every_store! {
         assert_eq!(f.count("task").await, 0);
     }
 
-    /// A process with another secrets key than the deployment's does not start.
+    /// A process with another secrets key than the one secrets are sealed with does not start; before the first secret a key may come.
     async fn another_key_refuses_to_start(f: Fixture) {
+        assert!(engine::secret_key(f.engine.store(), Some(&[7; 32]), START).await.is_ok());
+        assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        create(&f, json!({"taskId": task.id, "url": "https://example.com/", "token": "t"})).await.unwrap();
         assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
         let other = engine::secret_key(f.engine.store(), Some(&[9; 32]), START).await;
         assert!(matches!(other, Err(engine::StartError::SecretMismatch)), "{other:?}");

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sea_orm::ConnectionTrait;
 use serde_json::json;
 use tokio::task::JoinSet;
 use wire::{Kind, TaskState};
@@ -151,4 +152,29 @@ on_every_store! {
         assert_eq!(text(&read.history[0]), odd);
         assert_eq!(read.metadata, wanted.metadata);
     }
+}
+
+/// A full disk refuses what it cannot keep, loses nothing it has acknowledged, and is over when there is room again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_loses_nothing() {
+    let f = Fixture::on_sqlite().await;
+    let acknowledged = send(&f.engine, "", say("before")).await.unwrap();
+    // No page more for the connection that writes: what SQLite says when the disk is full.
+    let locked = f.engine.store().lock().await.unwrap();
+    let pages: i64 = {
+        let ask = sea_orm::Statement::from_string(sea_orm::DbBackend::Sqlite, "PRAGMA page_count");
+        locked.read().query_one_raw(ask).await.unwrap().unwrap().try_get("", "page_count").unwrap()
+    };
+    locked.read().execute_unprepared(&format!("PRAGMA max_page_count = {pages}")).await.unwrap();
+    locked.commit().await.unwrap();
+    let refused = send(&f.engine, "", say(&"z".repeat(200_000))).await.unwrap_err();
+    assert_eq!(refused.kind, Kind::Unavailable);
+    let after = send(&f.engine, "", say("after")).await.unwrap();
+    for id in [&acknowledged.id, &after.id] {
+        assert_eq!(&get(&f.engine, "", id).await.unwrap().id, id);
+    }
+    let again = Fixture::reopen(&f).await;
+    assert_eq!(get(&again, "", &after.id).await.unwrap().id, after.id, "what was acknowledged is on disk");
+    assert_eq!(f.count("task").await, 2);
+    f.end().await;
 }

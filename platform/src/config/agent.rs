@@ -85,6 +85,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         limits: Limits {
             parts: table.whole("limits.parts")?,
             history: table.whole("limits.history")?,
+            history_bytes: table.whole("limits.history_bytes")?,
             artifacts: table.whole("limits.artifacts")?,
             artifact_bytes: table.whole("limits.artifact_bytes")?,
             push_configs: table.whole("limits.push_configs")?,

@@ -110,7 +110,7 @@ pub static KNOBS: &[Knob] = &[
         "TASKYARD_SECRETS_KEY",
         "secrets-key",
         Kind::Key,
-        "The key that push credentials are encrypted with at rest. Prefer the variable: other users can see flags.",
+        "The key that push credentials are encrypted with at rest, such as `openssl rand -base64 32` makes one; every process needs the same. Without one the deployment makes its own and keeps it in its database. It can be set or changed only while no credential is stored. Prefer the variable: other users can see flags.",
     ),
     knob(
         "log.level",
@@ -119,7 +119,7 @@ pub static KNOBS: &[Knob] = &[
         Kind::Filter,
         "What is logged: a level, or directives per module.",
     )
-    .default("info")
+    .default("info,sqlx=warn,sea_orm_migration=warn")
     .common(),
     knob(
         "log.format",
@@ -154,6 +154,14 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("1000"),
     knob(
+        "limits.history_bytes",
+        "TASKYARD_LIMITS_HISTORY_BYTES",
+        "limits-history-bytes",
+        Kind::Whole(1, 1 << 32),
+        "Bytes of one task's history.",
+    )
+    .default("67108864"),
+    knob(
         "limits.artifacts",
         "TASKYARD_LIMITS_ARTIFACTS",
         "limits-artifacts",
@@ -173,7 +181,7 @@ pub static KNOBS: &[Knob] = &[
         "limits.push_configs",
         "TASKYARD_LIMITS_PUSH_CONFIGS",
         "limits-push-configs",
-        Kind::Whole(1, 10_000),
+        Kind::Whole(1, 1_000),
         "Push notification configs of one task.",
     )
     .default("50"),
@@ -189,7 +197,7 @@ pub static KNOBS: &[Knob] = &[
         "limits.page_default",
         "TASKYARD_LIMITS_PAGE_DEFAULT",
         "limits-page-default",
-        Kind::Whole(1, 10_000),
+        Kind::Whole(1, 100),
         "Page size of lists when a client asks for none; at most limits.page_max.",
     )
     .default("50"),
@@ -197,8 +205,8 @@ pub static KNOBS: &[Knob] = &[
         "limits.page_max",
         "TASKYARD_LIMITS_PAGE_MAX",
         "limits-page-max",
-        Kind::Whole(1, 10_000),
-        "The largest page size a client may ask for.",
+        Kind::Whole(1, 100),
+        "The largest page size a client may ask for; the protocol permits 100.",
     )
     .default("100"),
     knob(
@@ -238,7 +246,7 @@ pub static KNOBS: &[Knob] = &[
         "webhooks.timeout_seconds",
         "TASKYARD_WEBHOOKS_TIMEOUT_SECONDS",
         "webhooks-timeout-seconds",
-        Kind::Seconds(0.1, 60.0),
+        Kind::Seconds(0.1, 28.0),
         "The longest one delivery attempt takes, the answer's body included.",
     )
     .default("20"),
@@ -246,7 +254,7 @@ pub static KNOBS: &[Knob] = &[
         "webhooks.connect_timeout_seconds",
         "TASKYARD_WEBHOOKS_CONNECT_TIMEOUT_SECONDS",
         "webhooks-connect-timeout-seconds",
-        Kind::Seconds(0.1, 60.0),
+        Kind::Seconds(0.1, 28.0),
         "The longest connecting to a receiver takes, TLS included.",
     )
     .default("5"),
@@ -257,13 +265,13 @@ pub static KNOBS: &[Knob] = &[
         Kind::Whole(1, 10_000),
         "Deliveries that one notifier has in flight at most.",
     )
-    .default("64"),
+    .default("512"),
     knob(
         "notifier.schedule_seconds",
         "TASKYARD_NOTIFIER_SCHEDULE_SECONDS",
         "notifier-schedule-seconds",
         Kind::Delays(0.0, 360_000.0),
-        "The wait before each attempt of a delivery, the first included; after the last one it is dead.",
+        "The wait before each attempt of a delivery; the first is made at once, whatever stands there. After the last one it is dead.",
     )
     .default("0,5,30,300,1800,7200,18000,36000,50400,72000,86400"),
     knob(
@@ -322,6 +330,7 @@ pub static AGENT_KEYS: &[Knob] = &[
     .default("5"),
     key_of_agent("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
     key_of_agent("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
+    key_of_agent("limits.history_bytes", Kind::Whole(1, 1 << 32), "Bytes of one task's history."),
     key_of_agent("limits.artifacts", Kind::Whole(1, 1_000_000), "Artifacts of one task."),
     key_of_agent("limits.artifact_bytes", Kind::Whole(1, 1 << 40), "Bytes of all artifacts of one task."),
     key_of_agent("limits.push_configs", Kind::Whole(1, 10_000), "Push notification configs of one task."),

@@ -170,8 +170,8 @@ fn a_bad_value_is_named_with_its_source_and_what_would_be_right() {
         ],
     );
     refused(
-        "[limits]\npage_default = 200\n",
-        &["taskyard.toml:2: `limits.page_default` is `200`, wanted is at most limits.page_max, which is 100"],
+        "[limits]\npage_default = 60\npage_max = 40\n",
+        &["taskyard.toml:2: `limits.page_default` is `60`, wanted is at most limits.page_max, which is 40"],
     );
 }
 

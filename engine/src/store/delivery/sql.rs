@@ -43,12 +43,12 @@ impl Dialect {
     /// One statement, committed.
     pub(super) async fn write(&self, store: &Store, sql: &str, values: Vec<Value>) -> Result<Vec<QueryResult>, DbErr> {
         let statement = Statement::from_sql_and_values(self.backend, sql, values);
-        if store.writer.is_none() {
+        if !store.one_writer {
             return store.db.query_all_raw(statement).await;
         }
         let locked = store.lock().await?;
-        let rows = locked.transaction.query_all_raw(statement).await?;
-        locked.transaction.commit().await?;
+        let rows = locked.read().query_all_raw(statement).await?;
+        locked.commit().await?;
         Ok(rows)
     }
 }
