@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_is_too_long_for_trailers_is_cut() {
         let violations = (0..500).map(|n| Violation::new(format!("message.parts[{n}]"), "ä".repeat(n))).collect();
-        let error = Error::invalid_all(violations).with("mediaType", "é".repeat(9_000));
+        let error = Error::invalid_all(violations).with("mediaType", "é".repeat(9_000)).doing("ö".repeat(9_000));
         let status = of(&error);
         assert!(status.message().len() <= MESSAGE && status.message().ends_with('…'));
         assert!(status.details().len() < 4_096, "{}", status.details().len());

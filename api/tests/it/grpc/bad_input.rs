@@ -110,7 +110,7 @@ async fn no_bytes_are_a_fault_of_ours() {
         }
         // One that has lost `returnImmediately` waits for a worker.
         let asked = remote.raw(method, bytes.clone(), VERSION);
-        let Ok(answered) = tokio::time::timeout(Duration::from_millis(300), asked).await else { continue };
+        let Ok(answered) = tokio::time::timeout(Duration::from_millis(100), asked).await else { continue };
         if let Err(status) = answered {
             let ours = matches!(status.code(), Code::InvalidArgument | Code::NotFound | Code::Unimplemented);
             assert!(ours, "{bytes:?}: {status:?}");
