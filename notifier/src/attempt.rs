@@ -30,7 +30,10 @@ pub(crate) enum Class {
     /// Answered with something other than 2xx.
     Status,
     RedirectRefused,
+    /// The name led to an address that may not be dialled; it may lead elsewhere another time.
     AddressRefused,
+    /// The URL spells out such an address, and always will.
+    LiteralRefused,
     /// The name has no address.
     Dns,
     ConnectRefused,
@@ -51,7 +54,7 @@ impl Class {
             Class::Delivered => "delivered",
             Class::Status => "status",
             Class::RedirectRefused => "redirect_refused",
-            Class::AddressRefused => "address_refused",
+            Class::AddressRefused | Class::LiteralRefused => "address_refused",
             Class::Dns => "dns",
             Class::ConnectRefused => "connect_refused",
             Class::ConnectTimeout => "connect_timeout",
@@ -172,7 +175,7 @@ impl Sender {
             took: began.elapsed(),
         };
         if self.guard.check(&target.url).is_err() {
-            return outcome(Class::AddressRefused, None, None);
+            return outcome(Class::LiteralRefused, None, None);
         }
         let mut headers = target.headers.clone();
         let Notification { lane, sequence, generation, body } = notification;

@@ -178,7 +178,10 @@ async fn deliver(
     if outcome.class == Class::Delivered {
         return (ended(place, tried(lane, sequence, attempt, at, outcome, State::Delivered)), None);
     }
-    let wait = place.schedule.after(attempt, outcome.hint);
+    let wait = match outcome.class {
+        Class::LiteralRefused => None,
+        _ => place.schedule.after(attempt, outcome.hint),
+    };
     tracing::debug!(%lane, sequence, attempt, outcome = outcome.class.as_str(), status = outcome.status, ?wait, "not delivered");
     failed(place, lease, tried(lane, sequence, attempt, at, outcome, State::Pending), wait)
 }

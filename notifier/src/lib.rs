@@ -5,7 +5,10 @@
 //! ordered line of one config), so that order, one request at a time and fencing come out of the same lease. A lane is claimed, its next
 //! deliveries are read, the requests are made outside any transaction, and what became of them is written in batches.
 //!
-//! Where to look: [`run`] claims; `lane` works off one lane; `attempt` makes one request; `schedule` says when to try again; `address`
+//! One tenant has a share of the slots, one of its receivers a part of that share: the claim passes over whoever has all that is theirs,
+//! so a flood to a receiver that hangs delays nobody else.
+//!
+//! Where to look: [`run`] claims; `share` counts who has what; `lane` works off one lane; `attempt` makes one request; `schedule` says when to try again; `address`
 //! says what may be dialled; `flush` writes results. The statements are in [`engine::store::delivery`].
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,7 +21,7 @@ use engine::bus::Bus;
 use engine::clock::Clock;
 use engine::secret::SecretKey;
 use engine::store::Store;
-use engine::store::delivery;
+use engine::store::delivery::{self, Claimed};
 use sea_orm::DbErr;
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -29,15 +32,17 @@ mod attempt;
 mod flush;
 mod lane;
 pub mod schedule;
+mod share;
 
 use attempt::Sender;
 use flush::Flusher;
 use lane::{Lease, Place};
 pub use schedule::Schedule;
+use share::{Seat, Shares};
 
 /// Lanes in one claim.
 const CLAIM: usize = 64;
-/// Hints that come closer together than this share a claim.
+/// Hints and freed slots that come closer together than this share a claim; or than the last claim took, if that is longer.
 const GATHER: Duration = Duration::from_millis(5);
 /// How long the last results may take to be written once the work has stopped.
 const LAST_WRITE: Duration = Duration::from_secs(4);
@@ -49,6 +54,9 @@ pub struct Options {
     pub allow_loopback: bool,
     /// Requests at once, at least 1; default 512.
     pub slots: usize,
+    /// Requests of one tenant at once, of which at most 8 to one origin (scheme, host and port); default 0, a tenth of the slots but at
+    /// least 8. Several notifiers count each for itself.
+    pub tenant_slots: usize,
     /// When to try again; default as [`Schedule::default`].
     pub schedule: Schedule,
     /// How long a lane is held without a word of its holder; default 30 s. Longer than `total_timeout` by 2 s at least.
@@ -68,6 +76,7 @@ impl Default for Options {
         Options {
             allow_loopback: false,
             slots: 512,
+            tenant_slots: 0,
             schedule: Schedule::default(),
             lease: Duration::from_secs(30),
             sweep: Duration::from_secs(1),
@@ -115,11 +124,20 @@ pub async fn run(notifier: Notifier, shutdown: impl Future<Output = ()>) -> Resu
     let sender = Sender::new(&options, secrets).map_err(Error::Client)?;
     let (flusher, items) = Flusher::new();
     let flushing = tokio::spawn(flush::run(store.clone(), items));
-    let Options { schedule, lease, slots, sweep, drain, .. } = options;
+    let Options { schedule, lease, slots, tenant_slots, sweep, drain, .. } = options;
     let stopping = AtomicBool::new(false);
     let place = Arc::new(Place { sender, schedule, clock, flusher, lease, stopping });
-    let mut work =
-        Work { store, place, slots, sweep, lanes: JoinSet::new(), leases: HashMap::new(), dues: BTreeSet::new() };
+    let mut work = Work {
+        store,
+        place,
+        slots,
+        sweep,
+        shares: Shares::new(slots, tenant_slots),
+        lanes: JoinSet::new(),
+        leases: HashMap::new(),
+        dues: BTreeSet::new(),
+        gather: GATHER,
+    };
     work.until(&bus, shutdown).await;
     work.stop(drain).await;
     drop(work);
@@ -153,8 +171,11 @@ struct Work {
     sweep: Duration,
     /// A task a lane: its slot is its place here, and comes back however it ends.
     lanes: JoinSet<Option<i64>>,
-    leases: HashMap<Id, Arc<Lease>>,
+    leases: HashMap<Id, (Arc<Lease>, Seat)>,
+    shares: Shares,
     dues: BTreeSet<i64>,
+    /// How long after a claim the next one may begin: a long line of what has to be passed over costs half of the time at most.
+    gather: Duration,
 }
 
 impl Work {
@@ -170,19 +191,24 @@ impl Work {
                 biased;
                 () = &mut shutdown => return,
                 Some(ended) = self.lanes.join_next_with_id() => {
-                    self.ended(ended);
+                    if self.ended(ended) {
+                        look_at = look_at.min(looked + self.gather);
+                    }
                     look_at = look_at.min(self.next_due(looked));
                     continue;
                 }
                 () = tokio::time::sleep_until(look_at), if free > 0 => {}
-                () = bus.hub().delivery.notified(), if free > 0 && look_at > looked + GATHER => {
-                    look_at = looked + GATHER;
+                () = bus.hub().delivery.notified(), if free > 0 && look_at > looked + self.gather => {
+                    look_at = looked + self.gather;
                     continue;
                 }
             }
+            let began = Instant::now();
+            let claimed = self.claim(free.min(CLAIM)).await;
             looked = Instant::now();
             look_at = looked + self.sweep;
-            match self.claim(free.min(CLAIM)).await {
+            self.gather = (looked - began).max(GATHER);
+            match claimed {
                 Ok(more) => {
                     if failing {
                         tracing::info!("deliveries can be claimed again");
@@ -203,7 +229,7 @@ impl Work {
     fn next_due(&self, looked: Instant) -> Instant {
         let Some(due) = self.dues.first() else { return looked + Duration::from_secs(3600) };
         let wait = u64::try_from(due - self.place.clock.now()).unwrap_or_default();
-        (Instant::now() + Duration::from_millis(wait)).max(looked + GATHER)
+        (Instant::now() + Duration::from_millis(wait)).max(looked + self.gather)
     }
 
     /// Claim what is due and set to work on it. The answer is whether there may be more.
@@ -212,7 +238,8 @@ impl Work {
         let now = self.place.clock.now();
         self.dues = self.dues.split_off(&(now + 1));
         let until = now.saturating_add(self.place.lease.as_millis() as i64);
-        let held = delivery::claim(&self.store, Uuid::now_v7(), now, until, limit).await?;
+        let rooms = self.shares.rooms();
+        let Claimed { held, full } = delivery::claim(&self.store, Uuid::now_v7(), now, until, limit, &rooms).await?;
         if held.is_empty() {
             return Ok(false);
         }
@@ -226,35 +253,43 @@ impl Work {
                 return Err(error);
             }
         };
-        let more = held.len() == CLAIM;
-        let mut gone = Vec::new();
+        // Whoever has all that is theirs now may have been given less than the statement looked at.
+        let mut more = full;
+        let (mut gone, mut empty) = (Vec::new(), Vec::new());
         for held in held {
             let line = lines.remove(&held.lane).unwrap_or_default();
+            let origin = line.receiver.as_ref().map(|receiver| receiver.origin.clone()).unwrap_or_default();
+            let seat = Seat { tenant: held.tenant.clone(), origin };
+            more |= self.shares.take(&seat);
             if held.closed || line.receiver.is_none() {
                 gone.push(held);
+                empty.push(seat);
                 continue;
             }
             let lease = Lease::new(held, self.place.lease, began);
             let task = self.lanes.spawn(lane::work(self.place.clone(), lease.clone(), line));
-            self.leases.insert(task.id(), lease);
+            self.leases.insert(task.id(), (lease, seat));
         }
         if !gone.is_empty() {
+            for seat in &empty {
+                self.shares.give_back(seat);
+            }
             tracing::info!(lanes = gone.len(), "configs are gone; what they had yet to hear is cancelled");
             delivery::cancel(&self.store, &gone, self.place.clock.now()).await?;
         }
         Ok(more)
     }
 
-    /// A lane's task is over.
-    fn ended(&mut self, ended: Result<(Id, Option<i64>), tokio::task::JoinError>) {
+    /// A lane's task is over. The answer is whether others may have been passed over for want of its slot.
+    fn ended(&mut self, ended: Result<(Id, Option<i64>), tokio::task::JoinError>) -> bool {
+        let id = ended.as_ref().map_or_else(tokio::task::JoinError::id, |(id, _)| *id);
+        let Some((lease, seat)) = self.leases.remove(&id) else { return false };
         match ended {
-            Ok((id, due)) => {
-                self.leases.remove(&id);
+            Ok((_, due)) => {
                 let sweep = self.place.clock.now().saturating_add(self.sweep.as_millis() as i64);
                 self.dues.extend(due.filter(|due| *due <= sweep));
             }
             Err(error) => {
-                let Some(lease) = self.leases.remove(&error.id()) else { return };
                 if error.is_panic() {
                     tracing::error!("a lane's task panicked; its lane is due again");
                 }
@@ -262,6 +297,7 @@ impl Work {
                 self.place.flusher.hand_in(&lease, lease.step(now, true), None);
             }
         }
+        self.shares.give_back(&seat)
     }
 
     /// Let what is under way finish, and give back the rest.

@@ -19,8 +19,8 @@ use std::marker::PhantomData;
 mod any;
 mod bytes;
 mod number;
-pub(crate) use any::Any;
 pub use any::Struct;
+pub(crate) use any::{Any, check_nesting};
 pub(crate) use bytes::{Base64, Bytes};
 
 /// One value of a proto type. `null` is not one.
@@ -225,7 +225,7 @@ impl<T: Element> Field for BTreeMap<String, T> {
                 let mut entries = BTreeMap::new();
                 while let Some(key) = map.next_key::<String>()? {
                     if entries.contains_key(&key) {
-                        return Err(duplicate(&key));
+                        return Err(repeated_key());
                     }
                     entries.insert(key, map.next_value_seed(ElementSeed(PhantomData))?);
                 }
@@ -292,9 +292,19 @@ pub(crate) fn described(schema: MetaSchemaRef, description: &'static str) -> Met
     }
 }
 
-/// The error for a key given twice, camelCase and snake_case counting as the same.
-pub(crate) fn duplicate<E: de::Error>(name: &str) -> E {
+/// The error for a field given twice, camelCase and snake_case counting as the same.
+pub(crate) fn duplicate<E: de::Error>(name: &'static str) -> E {
     E::custom(format_args!("`{name}` is given twice"))
+}
+
+/// The error for a key given twice where any key may stand: it is the sender's text, and not repeated.
+pub(crate) fn repeated_key<E: de::Error>() -> E {
+    E::custom("must not hold a key that is given twice")
+}
+
+/// The error for a value that its type does not have: what is expected, and never the value, which may be a secret.
+pub(crate) fn refused<E: de::Error>(expected: &dyn de::Expected) -> E {
+    E::custom(format_args!("must be {expected}"))
 }
 
 /// The first doc comment of a type or field as a description; `None` when there is none.
@@ -302,18 +312,24 @@ pub(crate) fn description(text: &'static str) -> Option<&'static str> {
     Some(text.trim_ascii()).filter(|text| !text.is_empty())
 }
 
-/// One alternative of a union's schema: an object in which `name` must stand, with what else may.
+/// One alternative of a union's schema: an object in which `name` must stand, with what else may. It gets a name of
+/// its own in the document, because generators call a schema in place by its title or by its property, and either
+/// collides with the type of the property.
 pub(crate) fn member(
+    registry: &mut Registry,
+    component: String,
     name: &'static str,
-    schema: MetaSchemaRef,
+    (schema, about): (MetaSchemaRef, &'static str),
     beside: Vec<(&'static str, MetaSchemaRef)>,
 ) -> MetaSchemaRef {
-    inline(MetaSchema {
-        title: Some(name.to_owned()),
+    let schema = MetaSchema {
+        description: description(about),
         required: vec![name],
-        properties: std::iter::once((name, schema)).chain(beside).collect(),
+        properties: std::iter::once((name, described(schema, about))).chain(beside).collect(),
         ..MetaSchema::new("object")
-    })
+    };
+    registry.schemas.insert(component.clone(), schema);
+    MetaSchemaRef::Reference(component)
 }
 
 /// Whether a value of a type that cannot be absent stands for absence: an enum's zero.

@@ -2,7 +2,7 @@
 
 use crate::Violation;
 use crate::description::{Described, FieldDescription, Label, MessageDescription, Rule};
-use crate::json::{self, Any, Bytes, Element, FieldSeed, Presence, Struct};
+use crate::json::{self, Any, Bytes, Element, Field, FieldSeed, Presence, Struct};
 use crate::proto::{Key, choose, documented, enumeration, is_printed, message};
 use crate::rules;
 use crate::validate::{Path, Validate};
@@ -168,7 +168,7 @@ impl<'de> Deserialize<'de> for Part {
         impl<'de> Visitor<'de> for Fields {
             type Value = Part;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a Part object")
+                f.write_str("an object (Part)")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Part, A::Error> {
                 let mut part = Part::default();
@@ -200,15 +200,18 @@ impl<'de> Deserialize<'de> for Part {
 
 impl Validate for Part {
     fn check(&self, at: &Path<'_>, out: &mut Vec<Violation>) {
-        if self.content.is_none() {
-            out.push(at.violation(MEMBERS));
+        match &self.content {
+            None => out.push(at.violation(MEMBERS)),
+            Some(Content::Data(data)) => json::check_nesting(data, &at.field("data"), out),
+            Some(_) => {}
         }
+        Field::check(&self.metadata, &at.field("metadata"), out);
     }
 }
 
 impl Presence for Part {}
 
-documented!(Part, |_registry| {
+documented!(Part, |registry| {
     let beside = || {
         vec![
             ("metadata", json::described(<Struct as Element>::schema(), "Free-form data about this part.")),
@@ -216,14 +219,16 @@ documented!(Part, |_registry| {
             ("mediaType", json::described(<String as Element>::schema(), "The media type; absent is unspecified.")),
         ]
     };
-    let one = |name, schema: MetaSchemaRef, about| json::member(name, json::described(schema, about), beside());
+    let mut one = |component: &str, name, schema: MetaSchemaRef, about| {
+        json::member(registry, component.to_owned(), name, (schema, about), beside())
+    };
     MetaSchema {
         description: Some("A piece of content: exactly one of text, raw, url and data."),
         one_of: vec![
-            one("text", <String as Element>::schema(), "Text, possibly empty."),
-            one("raw", Bytes::schema(), "Bytes in base64."),
-            one("url", <String as Element>::schema(), "A reference to a file."),
-            one("data", json::inline(MetaSchema::ANY), "Any JSON value, null included."),
+            one("PartText", "text", <String as Element>::schema(), "Text, possibly empty."),
+            one("PartRaw", "raw", <Bytes as Element>::schema(), "Bytes in base64."),
+            one("PartUrl", "url", <String as Element>::schema(), "A reference to a file."),
+            one("PartData", "data", json::inline(MetaSchema::ANY), "Any JSON value, null included."),
         ],
         ..MetaSchema::new("object")
     }

@@ -15,7 +15,7 @@ message! {
         /// The webhook.
         url: String as "url" = 4 [required], rules::header_text;
         /// A secret for the receiver to check.
-        token: String as "token" = 5, rules::header_text;
+        token: String as "token" = 5, rules::token;
         /// How the server authenticates to the webhook.
         authentication: Option<AuthenticationInfo> as "authentication" = 6;
     }
@@ -25,7 +25,7 @@ message! {
         /// One IANA HTTP authentication scheme, e.g. `Bearer`.
         scheme: String as "scheme" = 1 [required], rules::scheme;
         /// What follows the scheme in `Authorization`.
-        credentials: String as "credentials" = 2, rules::header_text;
+        credentials: String as "credentials" = 2, rules::credentials;
     }
 
     /// Asks for one config.

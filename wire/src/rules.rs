@@ -5,6 +5,15 @@ use crate::validate::Path;
 
 /// The longest id, in characters (design §8).
 pub const ID_LENGTH: usize = 256;
+/// How many objects and lists of free-form JSON may stand one in the other. It leaves room for what such JSON is sent
+/// inside of (a task of a lease of a poll's answer): readers commonly end at 128.
+pub const NESTING: usize = 64;
+/// The longest token of a push config, in bytes.
+pub const TOKEN_BYTES: usize = 4096;
+/// The longest credentials, in bytes.
+pub const CREDENTIALS_BYTES: usize = 8192;
+/// The longest name of an authentication scheme, in bytes.
+pub const SCHEME_BYTES: usize = 64;
 /// The largest page.
 pub const PAGE_SIZE: i32 = 100;
 
@@ -65,8 +74,27 @@ pub(crate) fn header_text(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) 
     }
 }
 
+fn bytes(value: &str, most: usize, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if value.len() > most {
+        out.push(at.violation(format!("must be at most {most} bytes")));
+    }
+}
+
+/// A push config's token: goes into a header.
+pub(crate) fn token(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    bytes(value, TOKEN_BYTES, at, out);
+    header_text(value, at, out);
+}
+
+/// Credentials: go into a header.
+pub(crate) fn credentials(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    bytes(value, CREDENTIALS_BYTES, at, out);
+    header_text(value, at, out);
+}
+
 /// An HTTP authentication scheme: a token of RFC 9110 §5.6.2.
 pub(crate) fn scheme(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    bytes(value, SCHEME_BYTES, at, out);
     let token = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
     if !token {
         out.push(at.violation("must be an HTTP authentication scheme"));

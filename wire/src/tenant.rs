@@ -50,7 +50,7 @@ impl Tenant {
             return Err(Error::invalid("tenant", rule(TENANT_LENGTH)));
         }
         if RESERVED.contains(&name) {
-            return Err(Error::invalid("tenant", format!("`{name}` is a reserved word")));
+            return Err(Error::invalid("tenant", "must not be a reserved word"));
         }
         Ok(Tenant(Some(name.into())))
     }

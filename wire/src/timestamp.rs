@@ -81,9 +81,12 @@ impl fmt::Debug for Timestamp {
     }
 }
 
+/// What a timestamp looks like.
+const EXPECTED: &str = "a timestamp such as 2026-01-02T03:04:05.678Z, with `T` and `Z` or an offset";
+
 /// A text that is not a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a timestamp such as 2026-01-02T03:04:05.678Z, with `T` and `Z` or an offset")]
+#[error("must be {EXPECTED}")]
 pub struct NotATimestamp;
 
 impl FromStr for Timestamp {
@@ -156,13 +159,20 @@ impl<'de> Deserialize<'de> for Timestamp {
         impl Visitor<'_> for Text {
             type Value = Timestamp;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a timestamp")
+                f.write_str(EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
                 text.parse().map_err(E::custom)
             }
+            // A query cannot tell a number from a text, and does not read it by way of `parse`.
+            fn visit_i64<E: de::Error>(self, _number: i64) -> Result<Timestamp, E> {
+                Err(E::custom(NotATimestamp))
+            }
+            fn visit_u64<E: de::Error>(self, _number: u64) -> Result<Timestamp, E> {
+                Err(E::custom(NotATimestamp))
+            }
         }
-        deserializer.deserialize_str(Text)
+        deserializer.deserialize_any(Text)
     }
 }
 

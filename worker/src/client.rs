@@ -12,10 +12,11 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use wire::Move;
 use wire::worker::{
-    Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse, LEASE_HEADER,
-    MoveRequest, PollRequest, PollResponse, ReleaseRequest, SessionRequest, SessionResponse,
+    Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, LEASE_HEADER, Lease, LeaseStatus,
+    MoveRequest, PollRequest, ReleaseRequest, SessionRequest, SessionResponse,
 };
 
+use crate::answer::Answer;
 use crate::error::{Error, Refusal};
 
 /// How long a call other than a poll may take.
@@ -89,15 +90,21 @@ impl Client {
     }
 
     /// `POST /leases:poll`: waits up to the request's `waitSeconds` for work.
-    pub async fn poll(&self, request: &PollRequest) -> Result<PollResponse, Error> {
+    ///
+    /// A lease that cannot be read is held all the same, until it is released or expires.
+    pub async fn poll(&self, request: &PollRequest) -> Result<Answer<Lease>, Error> {
         let wait = request.wait_seconds.map(Duration::try_from_secs_f64);
         let timeout = wait.and_then(Result::ok).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT) + POLL_MARGIN;
-        self.call("polling for work", self.post("/leases:poll").timeout(timeout), request).await
+        let doing = "polling for work";
+        let body = self.exchange(doing, self.post("/leases:poll").timeout(timeout), request).await?;
+        Answer::read(body.as_ref()).map_err(|error| unreadable(doing, error))
     }
 
     /// `POST /leases:heartbeat`: keeps leases, and hears of cancels and new messages.
-    pub async fn heartbeat(&self, request: &HeartbeatRequest) -> Result<HeartbeatResponse, Error> {
-        self.call("sending heartbeats", self.post("/leases:heartbeat"), request).await
+    pub async fn heartbeat(&self, request: &HeartbeatRequest) -> Result<Answer<LeaseStatus>, Error> {
+        let doing = "sending heartbeats";
+        let body = self.exchange(doing, self.post("/leases:heartbeat"), request).await?;
+        Answer::read(body.as_ref()).map_err(|error| unreadable(doing, error))
     }
 
     /// `POST /leases/{lease}:release`: gives work back undone.
@@ -147,7 +154,17 @@ impl Client {
         request: RequestBuilder,
         body: &B,
     ) -> Result<A, Error> {
-        let unreadable = |source: serde_json::Error| Error::Unreadable { doing, source: Box::new(source) };
+        let body = self.exchange(doing, request, body).await?;
+        serde_json::from_slice(body.as_ref()).map_err(|error| unreadable(doing, error))
+    }
+
+    /// Sends a request and gives the body of a success.
+    async fn exchange<B: Serialize>(
+        &self,
+        doing: &'static str,
+        request: RequestBuilder,
+        body: &B,
+    ) -> Result<impl AsRef<[u8]> + use<B>, Error> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::Options(format!("printing a request for {doing}: {error}")))?;
         let no_answer = |source: reqwest::Error| Error::NoAnswer {
@@ -167,8 +184,12 @@ impl Client {
             let refusal = Box::new(Refusal::read(status.as_u16(), &body));
             return Err(Error::Refused { doing, refusal });
         }
-        serde_json::from_slice(&body).map_err(unreadable)
+        Ok(body)
     }
+}
+
+fn unreadable(doing: &'static str, source: serde_json::Error) -> Error {
+    Error::Unreadable { doing, source: Box::new(source) }
 }
 
 fn fenced(request: RequestBuilder, lease: Option<&LeaseKey>) -> RequestBuilder {

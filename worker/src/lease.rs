@@ -26,8 +26,8 @@ use crate::error::Error;
 pub(crate) enum Standing {
     /// Ours.
     Held,
-    /// Ours, but this worker stops: the work is to be given back.
-    Stopping,
+    /// Ours, but the work is to be given back; why.
+    Stopping { reason: &'static str },
     /// Not ours any more; why, and the task's state where known.
     Lost { reason: String, state: Option<TaskState> },
 }
@@ -53,7 +53,7 @@ impl Held {
             Standing::Lost { reason, state } => {
                 Some(Error::Lost { task: self.task.clone(), reason: reason.clone(), state: *state })
             }
-            Standing::Held | Standing::Stopping => None,
+            Standing::Held | Standing::Stopping { .. } => None,
         }
     }
 
@@ -69,11 +69,11 @@ impl Held {
     }
 
     /// Asks for the work to be given back.
-    fn stop(&self) {
+    fn stop(&self, reason: &'static str) {
         self.standing.send_if_modified(|standing| {
             let held = *standing == Standing::Held;
             if held {
-                *standing = Standing::Stopping;
+                *standing = Standing::Stopping { reason };
             }
             held
         });
@@ -190,7 +190,7 @@ impl Leases {
 
     /// Asks for all work to be given back now.
     pub(crate) fn stop(&self) {
-        locked(&self.held).values().for_each(|held| held.stop());
+        locked(&self.held).values().for_each(|held| held.stop("the worker is stopping"));
     }
 
     fn due(&self, age: Duration) -> Vec<Arc<Held>> {
@@ -247,6 +247,14 @@ async fn beat(client: &Client, session: String, due: &[Arc<Held>]) -> Result<(),
     debug!(leases = due.len(), "sent heartbeats");
     let mut said: HashMap<String, LeaseStatus> =
         answer.leases.into_iter().map(|lease| (lease.lease.clone(), lease)).collect();
+    for unreadable in answer.unreadable {
+        let lease = unreadable.key.map(|key| key.lease).unwrap_or_default();
+        warn!(lease, error = unreadable.error, "what a heartbeat brought cannot be read, giving the task back");
+        // A cancel may be in it, or a message that comes with no other heartbeat; the next lease has all of it.
+        if let Some(held) = due.iter().find(|held| held.key.lease == lease) {
+            held.stop("the worker cannot read what became of the lease");
+        }
+    }
     for held in due {
         if let Some(answer) = said.remove(&held.key.lease) {
             held.hear(answer);

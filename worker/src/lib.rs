@@ -24,6 +24,7 @@
 //! ```
 
 mod agent;
+mod answer;
 mod backoff;
 pub mod builtin;
 mod client;
@@ -36,6 +37,7 @@ mod text;
 mod turn;
 
 pub use agent::{Agent, Outcome, Result};
+pub use answer::{Answer, Unreadable};
 pub use async_trait::async_trait;
 pub use client::{Client, LeaseKey};
 pub use context::{Context, Later};

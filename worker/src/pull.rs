@@ -16,11 +16,12 @@ use wire::AgentName;
 use wire::worker::{Lease, POLL_MAX, PollRequest, SessionRequest};
 
 use crate::agent::Agent;
+use crate::answer::{Answer, Unreadable};
 use crate::backoff::Backoff;
 use crate::client::{Client, LeaseKey};
 use crate::error::Error;
 use crate::lease::{Leases, Pace, keep};
-use crate::turn::{give_back, work};
+use crate::turn::{give_back, give_up, work};
 
 /// How long a poll may still bring work in after the stop. A busy platform answers in this time
 /// anyway, and what it hands out is given back; an idle one has nothing on its way.
@@ -177,7 +178,8 @@ impl Worker {
                         Some(polled) => polled,
                         None => {
                             if let Ok(Ok(late)) = timeout(LAST_POLL, poll).await {
-                                self.hand_back(late, "the worker is stopping").await;
+                                self.hand_back(late.leases, "the worker is stopping").await;
+                                self.give_up(late.unreadable).await;
                             }
                             return Ok(());
                         }
@@ -186,8 +188,8 @@ impl Worker {
             };
 
             let pause = match polled {
-                Ok(leases) if leases.is_empty() && asked.elapsed() < SHORT_POLL => backoff.next(),
-                Ok(leases) => {
+                Ok(polled) if polled.is_empty() && asked.elapsed() < SHORT_POLL => backoff.next(),
+                Ok(Answer { leases, unreadable }) => {
                     backoff.reset();
                     let mut first = Some(slot);
                     let mut surplus = Vec::new();
@@ -198,6 +200,7 @@ impl Worker {
                         }
                     }
                     self.hand_back(surplus, "the worker has no room").await;
+                    self.give_up(unreadable).await;
                     continue;
                 }
                 Err(error) => {
@@ -236,7 +239,7 @@ impl Worker {
         Ok(Session { id: opened.session, wait_seconds: opened.poll_seconds, most })
     }
 
-    async fn poll(&self, session: &Session, free: usize) -> Result<Vec<Lease>, Error> {
+    async fn poll(&self, session: &Session, free: usize) -> Result<Answer<Lease>, Error> {
         let request = PollRequest {
             session: session.id.clone(),
             agents: self.options.agents.clone(),
@@ -244,7 +247,7 @@ impl Worker {
             wait_seconds: Some(session.wait_seconds),
             start: true,
         };
-        Ok(self.client.poll(&request).await?.leases)
+        self.client.poll(&request).await
     }
 
     /// Gives back leases that nothing was done with.
@@ -252,6 +255,17 @@ impl Worker {
         let releases = leases.into_iter().map(|lease| async move {
             let key = LeaseKey { lease: lease.lease, epoch: lease.epoch };
             give_back(&self.client, &key, &lease.task.id, Duration::ZERO, reason.to_owned()).await;
+        });
+        futures_util::future::join_all(releases).await;
+    }
+
+    /// Fails tasks that came and cannot be read.
+    async fn give_up(&self, unreadable: Vec<Unreadable>) {
+        let releases = unreadable.into_iter().map(|Unreadable { key, task, error }| async move {
+            error!(task.id = task, error, "a task cannot be read and fails; the others of the same poll go on");
+            if let Some(key) = key {
+                give_up(&self.client, &key, &task, "the worker cannot read the task".to_owned()).await;
+            }
         });
         futures_util::future::join_all(releases).await;
     }

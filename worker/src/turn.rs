@@ -26,7 +26,8 @@ const CLEAN_UP: Duration = Duration::from_secs(1);
 enum Run {
     Ended(Box<crate::agent::Result>),
     Panicked,
-    Stopped,
+    /// The work is to be given back; why.
+    Stopped(&'static str),
     Lost,
 }
 
@@ -57,7 +58,8 @@ async fn run(agent: Arc<dyn Agent>, context: &Context, held: &Held) -> Run {
         standing = held.end() => standing,
     };
     match standing {
-        Standing::Held | Standing::Stopping => Run::Stopped,
+        Standing::Held => Run::Stopped("the worker is stopping"),
+        Standing::Stopping { reason } => Run::Stopped(reason),
         Standing::Lost { reason, .. } => {
             info!(task.id = held.task, reason, "the lease is lost, the agent stops");
             // The agent heard it too, and may have something to put away. What it says now is moot.
@@ -71,7 +73,7 @@ async fn run(agent: Arc<dyn Agent>, context: &Context, held: &Held) -> Run {
 async fn end(context: &Context, held: &Held, run: Run) -> Result<(), String> {
     match run {
         Run::Lost => Ok(()),
-        Run::Stopped => Err("the worker is stopping".to_owned()),
+        Run::Stopped(reason) => Err(reason.to_owned()),
         Run::Ended(result) => match *result {
             Ok(outcome) => conclude(context, held, outcome).await,
             Err(error) => break_off(context, held, error).await,
@@ -150,7 +152,15 @@ fn without(held: &Held, error: Error) -> Result<(), String> {
 /// Releases a lease. That is a courtesy: what does not arrive ends with the lease.
 pub(crate) async fn give_back(client: &Client, key: &LeaseKey, task: &str, delay: Duration, reason: String) {
     let delay_seconds = (!delay.is_zero()).then_some(delay.as_secs_f64());
-    let request = ReleaseRequest { delay_seconds, reason, ..ReleaseRequest::default() };
+    release(client, key, task, ReleaseRequest { delay_seconds, reason, retryable: None }).await;
+}
+
+/// Fails a task that no other try would help. A release for another try would bring it back at once.
+pub(crate) async fn give_up(client: &Client, key: &LeaseKey, task: &str, reason: String) {
+    release(client, key, task, ReleaseRequest { delay_seconds: None, reason, retryable: Some(false) }).await;
+}
+
+async fn release(client: &Client, key: &LeaseKey, task: &str, request: ReleaseRequest) {
     match client.release(key, &request).await {
         Ok(()) => debug!(task.id = task, "released"),
         Err(error) if error.refusal().is_some_and(|refusal| refusal.status < 500) => {

@@ -26,11 +26,44 @@ pub const READ: i64 = 8;
 /// How long [`holder_gone`] waits. A holder dials only within 1.5 s of having seen that the lane is still its own.
 pub const LET_GO: Duration = Duration::from_secs(2);
 
+/// How many more lanes each tenant may have a notifier hold, and of those how many may lead to one origin (scheme, host and port).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rooms {
+    /// For those of whom lanes are held, in any order.
+    pub taken: Vec<Room>,
+    /// For every other tenant.
+    pub tenant: usize,
+    /// For every other origin.
+    pub origin: usize,
+}
+
+/// The room that is left for one tenant, or for one origin of that tenant's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Room {
+    /// Whose lanes.
+    pub tenant: String,
+    /// As [`Receiver::origin`] has it; none is all of the tenant's lanes.
+    pub origin: Option<String>,
+    /// How many more may be claimed.
+    pub room: usize,
+}
+
+/// What a claim brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// The lanes.
+    pub held: Vec<Held>,
+    /// They are as many as one statement claims under this limit: more may be due.
+    pub full: bool,
+}
+
 /// A lane that a notifier holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The lane, which is also its config's row.
     pub lane: Uuid,
+    /// Whose it is.
+    pub tenant: String,
     /// Who holds it: another id at each claim.
     pub holder: Uuid,
     /// Grows at each claim and when the config is deleted.
@@ -50,6 +83,8 @@ pub struct Held {
 pub struct Receiver {
     /// The webhook.
     pub url: String,
+    /// Scheme, host and port of it, as far as its text tells: another spelling is another origin.
+    pub origin: String,
     /// The sealed token.
     pub token: Option<Vec<u8>>,
     /// Scheme of the `Authorization` header.
@@ -151,25 +186,49 @@ pub enum Stepped {
 }
 
 /// Hold up to `limit` lanes that are due at `now` until `until`, the longest due first. Lanes that another notifier is claiming, or into
-/// which an event is being written, are passed over.
+/// which an event is being written, are passed over, and so are those of tenants and origins for which there is no room: however many of
+/// these are due, others are found.
 ///
 /// Closed lanes come too: an event that was written while its config was deleted makes one due, and it is cancelled.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn claim(store: &Store, holder: Uuid, now: i64, until: i64, limit: usize) -> Result<Vec<Held>, DbErr> {
+pub async fn claim(
+    store: &Store,
+    holder: Uuid,
+    now: i64,
+    until: i64,
+    limit: usize,
+    rooms: &Rooms,
+) -> Result<Claimed, DbErr> {
     let dialect = Dialect::of(store);
-    let Some(size) = sql::CLAIMS.iter().position(|size| *size <= limit) else { return Ok(Vec::new()) };
-    let values: Vec<Value> = vec![now.into(), holder.into(), until.into()];
-    let rows = dialect.write(store, dialect.claim[size], values).await?;
+    let Some(size) = sql::CLAIMS.iter().position(|size| *size <= limit) else {
+        return Ok(Claimed { held: Vec::new(), full: false });
+    };
+    let [tenant, origin] = [rooms.tenant, rooms.origin].map(|room| i64::try_from(room).unwrap_or(i64::MAX));
+    let mut values: Vec<Value> = vec![now.into(), json(&rooms.taken)?.into(), tenant.into(), origin.into()];
+    let rows = if dialect.backend == DbBackend::Postgres {
+        values.extend([holder.into(), until.into()]);
+        dialect.write(store, dialect.claim[size], values).await?
+    } else {
+        let statement = Statement::from_sql_and_values(dialect.backend, dialect.claim[size], values);
+        let chosen = store.db.query_all_raw(statement).await?;
+        let chosen = chosen.iter().map(|row| row.try_get("", "id")).collect::<Result<Vec<Uuid>, _>>()?;
+        if chosen.is_empty() {
+            return Ok(Claimed { held: Vec::new(), full: false });
+        }
+        let values: Vec<Value> = vec![json(&chosen)?.into(), now.into(), holder.into(), until.into()];
+        dialect.write(store, sql::HOLD, values).await?
+    };
     let mut held = rows.iter().map(|row| held(row, holder)).collect::<Result<Vec<_>, _>>()?;
     held.sort_by_key(|held| held.lane);
-    Ok(held)
+    Ok(Claimed { full: held.len() == sql::CLAIMS[size], held })
 }
 
 fn held(row: &QueryResult, holder: Uuid) -> Result<Held, DbErr> {
     Ok(Held {
         lane: row.try_get("", "id")?,
+        tenant: row.try_get("", "tenant")?,
         holder,
         fence: row.try_get("", "fence")?,
         head: row.try_get("", "head")?,
@@ -200,6 +259,7 @@ pub async fn read(store: &Store, lanes: &[Held]) -> Result<HashMap<Uuid, Line>, 
         {
             line.receiver = Some(Receiver {
                 url,
+                origin: row.try_get("", "origin")?,
                 token: row.try_get("", "token")?,
                 scheme: row.try_get("", "scheme")?,
                 credentials: row.try_get("", "credentials")?,

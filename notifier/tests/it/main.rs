@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 mod deletion;
+mod fairness;
 mod order;
 mod place;
 mod receiver;

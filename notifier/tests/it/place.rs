@@ -12,6 +12,7 @@ use entity::{push_attempt, push_config, push_delivery, push_lane, task_event};
 use futures_util::FutureExt;
 use migration::Migrator;
 use notifier::{Notifier, Options, Schedule};
+use sea_orm::sea_query::{Expr, ExprTrait, Func, Query, UpdateStatement};
 use sea_orm::{ActiveModelTrait, ColumnTrait, ConnectionTrait, IntoActiveModel, QueryFilter, QueryOrder, Set};
 use sea_orm_migration::MigratorTrait;
 use tokio::sync::oneshot;
@@ -104,6 +105,11 @@ impl Place {
         self.lane_with(url, |_| {}).await
     }
 
+    /// A lane of `tenant`'s.
+    pub(crate) async fn lane_of(&self, tenant: &str, url: &str) -> Lane {
+        self.lane_with(url, |config| config.tenant = tenant.into()).await
+    }
+
     pub(crate) async fn lane_with(&self, url: &str, change: impl FnOnce(&mut push_config::Model)) -> Lane {
         let (id, task_id) = (Uuid::now_v7(), Uuid::now_v7());
         let mut config = push_config::Model {
@@ -118,9 +124,10 @@ impl Place {
             created_at: self.clock.now(),
         };
         change(&mut config);
+        let tenant = config.tenant.clone();
         let lane = push_lane::Model {
             id,
-            tenant: String::new(),
+            tenant: tenant.clone(),
             task_id,
             head: 1,
             tail: 0,
@@ -134,7 +141,7 @@ impl Place {
         write.insert(config.into_active_model());
         write.insert(lane.into_active_model());
         self.store.write(write).await.unwrap();
-        Lane { place: self.clone(), id, task: task_id, written: 0 }
+        Lane { place: self.clone(), id, tenant, task: task_id, written: 0 }
     }
 }
 
@@ -142,6 +149,7 @@ impl Place {
 pub(crate) struct Lane {
     pub(crate) place: Place,
     pub(crate) id: Uuid,
+    tenant: String,
     pub(crate) task: Uuid,
     written: i64,
 }
@@ -149,6 +157,17 @@ pub(crate) struct Lane {
 /// What a test sends as an event.
 pub(crate) fn event(n: i64) -> String {
     format!(r#"{{"statusUpdate": {{"n":{n} , "text": "é\u0000 1.0e3"}}}}"#)
+}
+
+/// What the engine does to every lane of a task, for one.
+fn extend_lane(lane: Uuid, now: i64) -> UpdateStatement {
+    use push_lane::Column::{DueAt, Id, Tail};
+    Query::update()
+        .table(push_lane::Entity)
+        .value(Tail, Expr::col(Tail).add(1))
+        .value(DueAt, Func::coalesce([Expr::col(DueAt), Expr::val(now)]))
+        .and_where(Expr::col(Id).eq(lane))
+        .to_owned()
 }
 
 impl Lane {
@@ -172,7 +191,7 @@ impl Lane {
         let delivery = push_delivery::Model {
             lane_id: self.id,
             sequence: self.written,
-            tenant: String::new(),
+            tenant: self.tenant.clone(),
             task_id: self.task,
             generation: self.written,
             body,
@@ -182,7 +201,7 @@ impl Lane {
             ended_at: None,
         };
         write.insert(delivery.into_active_model());
-        write.update(push::extend_lane(self.id, 1, now));
+        write.update(extend_lane(self.id, now));
         self.place.store.write(write).await.unwrap();
         self.place.bus.send([Hint::Delivery]);
     }
@@ -201,6 +220,14 @@ impl Lane {
         let mut config = push_config::ActiveModel { id: Set(self.id), ..Default::default() };
         change(&mut config);
         config.update(self.place.store.read()).await.unwrap();
+    }
+
+    /// An event that was written while the config was deleted: the lane is due and leads nowhere.
+    pub(crate) async fn config_gone(mut self) {
+        self.events(1).await;
+        let mut write = Write::new();
+        write.delete(push::delete_config(self.id));
+        self.place.store.write(write).await.unwrap();
     }
 
     pub(crate) async fn row(&self) -> push_lane::Model {

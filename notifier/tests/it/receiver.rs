@@ -1,5 +1,6 @@
 //! A webhook that keeps what it got and answers as it is told.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use poem::http::{HeaderMap, StatusCode};
 use poem::listener::{Acceptor, Listener, TcpListener};
 use poem::{Body, Endpoint, Request, Response, Server};
+use tokio::sync::watch;
 
 /// A request as it came.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) delay: Duration,
+    /// Not before this one says so.
+    pub(crate) gate: Option<watch::Receiver<bool>>,
     pub(crate) body: usize,
 }
 
@@ -41,11 +45,42 @@ impl From<u16> for Answer {
     }
 }
 
+/// Requests that are open, and the most that ever were, by the host they name.
+#[derive(Debug, Default)]
+struct Load(Mutex<HashMap<String, (usize, usize)>>);
+
+/// One that is open, until it is answered or given up.
+struct Open {
+    load: Arc<Load>,
+    host: String,
+}
+
+impl Open {
+    fn new(load: Arc<Load>, host: &str) -> Open {
+        for host in [host, ""] {
+            let mut all = load.0.lock().unwrap();
+            let (now, most) = all.entry(host.to_owned()).or_default();
+            *now += 1;
+            *most = (*most).max(*now);
+        }
+        Open { load, host: host.to_owned() }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        for host in [&self.host, ""] {
+            self.load.0.lock().unwrap().get_mut(host).unwrap().0 -= 1;
+        }
+    }
+}
+
 type Script = Arc<dyn Fn(&Seen, usize) -> Answer + Send + Sync>;
 
 #[derive(Clone)]
 struct Hook {
     seen: Arc<Mutex<Vec<Seen>>>,
+    load: Arc<Load>,
     script: Script,
 }
 
@@ -62,8 +97,12 @@ impl Endpoint for Hook {
             all.push(seen.clone());
             all.len() - 1
         };
+        let _open = Open::new(self.load.clone(), seen.header("host"));
         let answer = (self.script)(&seen, before);
         tokio::time::sleep(answer.delay).await;
+        if let Some(mut gate) = answer.gate {
+            gate.wait_for(|open| *open).await.unwrap();
+        }
         let mut response = Response::builder().status(StatusCode::from_u16(answer.status).unwrap());
         for (name, value) in answer.headers {
             response = response.header(name, value);
@@ -76,6 +115,7 @@ impl Endpoint for Hook {
 pub(crate) struct Receiver {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    load: Arc<Load>,
     server: tokio::task::JoinHandle<()>,
 }
 
@@ -83,15 +123,37 @@ impl Receiver {
     /// Answers every request as `script` says, which is told the request and how many came before.
     pub(crate) async fn new<A: Into<Answer>>(script: impl Fn(&Seen, usize) -> A + Send + Sync + 'static) -> Receiver {
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let hook = Hook { seen: seen.clone(), script: Arc::new(move |seen, before| script(seen, before).into()) };
+        let load = Arc::new(Load::default());
+        let hook = Hook {
+            seen: seen.clone(),
+            load: load.clone(),
+            script: Arc::new(move |seen, before| script(seen, before).into()),
+        };
         let acceptor = TcpListener::bind("127.0.0.1:0").into_acceptor().await.unwrap();
         let address = *acceptor.local_addr()[0].as_socket_addr().unwrap();
         let server = tokio::spawn(async move { Server::new_with_acceptor(acceptor).run(hook).await.unwrap() });
-        Receiver { address, seen, server }
+        Receiver { address, seen, load, server }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// The same under the machine's name, which makes it another origin.
+    pub(crate) fn named(&self, path: &str) -> String {
+        format!("http://localhost:{}{path}", self.address.port())
+    }
+
+    /// Requests that are open at this moment.
+    pub(crate) fn open(&self) -> usize {
+        self.load.0.lock().unwrap().get("").map_or(0, |(now, _)| *now)
+    }
+
+    /// The most requests that were ever open at once: in all, and for any one origin.
+    pub(crate) fn most(&self) -> (usize, usize) {
+        let all = self.load.0.lock().unwrap();
+        let most = |of_all| all.iter().filter(move |(host, _)| host.is_empty() == of_all).map(|(_, (_, most))| *most);
+        (most(true).max().unwrap_or_default(), most(false).max().unwrap_or_default())
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {

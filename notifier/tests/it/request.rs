@@ -104,10 +104,12 @@ async fn only_where_allowed(place: Place) {
         "10.0.0.1",
     ];
     for host in hosts {
+        // An address that is written out stays what it is; a name may lead elsewhere another time.
+        let attempts = if host == "localhost" { 11 } else { 1 };
         let mut lane = place.lane(&format!("http://{host}:{port}/")).await;
         lane.events(1).await;
         lane.all(State::Dead).await;
-        assert_eq!(lane.attempts().await, vec![(1, "address_refused".to_owned(), None); 11], "{host}");
+        assert_eq!(lane.attempts().await, vec![(1, "address_refused".to_owned(), None); attempts], "{host}");
     }
     assert_eq!(receiver.count(), 0);
     running.stop().await;

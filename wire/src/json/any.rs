@@ -2,8 +2,11 @@
 //!
 //! serde_json's own `Value` lets the last of two equal keys win; ProtoJSON refuses them.
 
-use super::{Element, duplicate, inline};
+use super::{Element, inline};
+use crate::Violation;
 use crate::description::Label;
+use crate::rules::NESTING;
+use crate::validate::Path;
 use poem_openapi::registry::{MetaSchema, MetaSchemaRef};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
@@ -77,7 +80,7 @@ impl<'de> Visitor<'de> for Object {
         let mut object = Struct::new();
         while let Some(key) = map.next_key::<String>()? {
             if object.contains_key(&key) {
-                return Err(duplicate(&key));
+                return Err(super::repeated_key());
             }
             let value = map.next_value_seed(Any)?;
             object.insert(key, value);
@@ -92,10 +95,36 @@ impl Element for Struct {
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Object)
     }
+    fn check(&self, at: &Path<'_>, out: &mut Vec<Violation>) {
+        if self.values().any(|value| is_deeper(value, NESTING - 1)) {
+            out.push(too_deep(at));
+        }
+    }
     fn schema() -> MetaSchemaRef {
         inline(MetaSchema {
             additional_properties: Some(Box::new(inline(MetaSchema::ANY))),
             ..MetaSchema::new("object")
         })
+    }
+}
+
+/// Checks a free-form value: every reader of JSON has a bound on nesting, and what is stored here is sent on
+/// inside of other things.
+pub(crate) fn check_nesting(value: &Value, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if is_deeper(value, NESTING) {
+        out.push(too_deep(at));
+    }
+}
+
+fn too_deep(at: &Path<'_>) -> Violation {
+    at.violation(format!("must not be nested deeper than {NESTING} levels"))
+}
+
+/// Whether more than `levels` objects and lists stand one in the other. Looks no deeper than that.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(values) => levels == 0 || values.iter().any(|value| is_deeper(value, levels - 1)),
+        Value::Object(members) => levels == 0 || members.values().any(|value| is_deeper(value, levels - 1)),
+        _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Bytes: base64, printed in the standard alphabet with padding, read in either alphabet with or without.
 
-use super::{Element, inline};
+use super::{Element, inline, refused};
 use crate::description::Label;
 use base64::Engine as _;
 use base64::alphabet::{self, Alphabet};
@@ -42,7 +42,7 @@ impl Element for Bytes {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Bytes, E> {
                 let engine = if text.contains(['-', '_']) { &ANY_URL_SAFE } else { &ANY_STANDARD };
-                engine.decode(text).map(Bytes).map_err(|error| E::custom(format_args!("not base64: {error}")))
+                engine.decode(text).map(Bytes).map_err(|_| refused(&self))
             }
         }
         deserializer.deserialize_str(Text)

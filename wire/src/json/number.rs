@@ -1,10 +1,10 @@
 //! Numbers: integers come as `5`, `"5"`, `5.0` or `5e0`; whatever would lose something is refused.
 
-use super::Element;
+use super::{Element, refused};
 use crate::description::Label;
 use poem_openapi::registry::MetaSchemaRef;
 use poem_openapi::types::Type;
-use serde::de::{self, Deserializer, Unexpected, Visitor};
+use serde::de::{self, Deserializer, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -15,7 +15,7 @@ struct Integer<T>(&'static str, PhantomData<T>);
 
 impl<T: TryFrom<i64>> Integer<T> {
     fn narrow<E: de::Error>(&self, value: i64) -> Result<T, E> {
-        T::try_from(value).map_err(|_| E::invalid_value(Unexpected::Signed(value), &self.0))
+        T::try_from(value).map_err(|_| refused(self))
     }
     fn whole(value: f64) -> Option<i64> {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within what an i64 holds exactly")]
@@ -34,20 +34,20 @@ impl<T: TryFrom<i64>> Visitor<'_> for Integer<T> {
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
         match i64::try_from(value) {
             Ok(value) => self.narrow(value),
-            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(value), &self.0)),
+            Err(_) => Err(refused(&self)),
         }
     }
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
         match Self::whole(value) {
             Some(whole) => self.narrow(whole),
-            None => Err(E::invalid_value(Unexpected::Float(value), &self.0)),
+            None => Err(refused(&self)),
         }
     }
     fn visit_str<E: de::Error>(self, value: &str) -> Result<T, E> {
         let whole = value.parse().ok().or_else(|| value.parse().ok().and_then(Self::whole));
         match whole {
             Some(whole) => self.narrow(whole),
-            None => Err(E::invalid_value(Unexpected::Str(value), &self.0)),
+            None => Err(refused(&self)),
         }
     }
 }
@@ -74,7 +74,23 @@ impl Element for f64 {
     const TYPE: &'static str = "double";
     const PRESENCE: Label = Label::Optional;
     fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        de::Deserialize::deserialize(deserializer)
+        struct Double;
+        impl Visitor<'_> for Double {
+            type Value = f64;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<f64, E> {
+                Ok(value)
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<f64, E> {
+                Ok(value as f64)
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<f64, E> {
+                Ok(value as f64)
+            }
+        }
+        deserializer.deserialize_f64(Double)
     }
     fn schema() -> MetaSchemaRef {
         <f64 as Type>::schema_ref()

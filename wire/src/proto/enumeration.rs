@@ -62,17 +62,17 @@ macro_rules! enumeration {
                     }
                     fn visit_str<E: ::serde::de::Error>(self, name: &str) -> Result<$Name, E> {
                         $Name::from_name(name)
-                            .ok_or_else(|| E::invalid_value(::serde::de::Unexpected::Str(name), &self))
+                            .ok_or_else(|| $crate::json::refused(&self))
                     }
                     fn visit_i64<E: ::serde::de::Error>(self, number: i64) -> Result<$Name, E> {
                         $Name::from_number(number)
-                            .ok_or_else(|| E::invalid_value(::serde::de::Unexpected::Signed(number), &self))
+                            .ok_or_else(|| $crate::json::refused(&self))
                     }
                     fn visit_u64<E: ::serde::de::Error>(self, number: u64) -> Result<$Name, E> {
                         i64::try_from(number)
                             .ok()
                             .and_then($Name::from_number)
-                            .ok_or_else(|| E::invalid_value(::serde::de::Unexpected::Unsigned(number), &self))
+                            .ok_or_else(|| $crate::json::refused(&self))
                     }
                 }
                 deserializer.deserialize_any(NameOrNumber)

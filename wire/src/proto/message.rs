@@ -50,7 +50,7 @@ macro_rules! message {
                 impl<'de> ::serde::de::Visitor<'de> for Fields {
                     type Value = $Name;
                     fn expecting(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                        f.write_str(concat!("a ", stringify!($Name), " object"))
+                        f.write_str(concat!("an object (", stringify!($Name), ")"))
                     }
                     fn visit_map<A: ::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$Name, A::Error> {
                         let fields = <$Name as $crate::description::Described>::DESCRIPTION.fields;

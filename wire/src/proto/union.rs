@@ -78,7 +78,7 @@ macro_rules! union_body {
                 impl<'de> ::serde::de::Visitor<'de> for Members {
                     type Value = $Name;
                     fn expecting(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                        f.write_str(concat!("a ", stringify!($Name), " object"))
+                        f.write_str(concat!("an object (", stringify!($Name), ")"))
                     }
                     fn visit_map<A: ::serde::de::MapAccess<'de>>(self, mut map: A) -> Result<$Name, A::Error> {
                         let fields = <$Name as $crate::description::Described>::DESCRIPTION.fields;
@@ -112,8 +112,10 @@ macro_rules! union_body {
             ::poem_openapi::registry::MetaSchema {
                 description: $crate::json::description($doc),
                 one_of: vec![$($crate::json::member(
+                    registry,
+                    concat!(stringify!($Name), stringify!($Member)).to_owned(),
                     $json,
-                    $crate::json::described(<$type as $crate::json::Element>::schema(), $about),
+                    (<$type as $crate::json::Element>::schema(), $about),
                     Vec::new(),
                 )),*],
                 ..::poem_openapi::registry::MetaSchema::new("object")

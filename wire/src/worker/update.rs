@@ -2,6 +2,7 @@
 
 use super::{ArtifactUpdate, POLL_MAX, Progress, StatusChange};
 use crate::Violation;
+use crate::json::Field;
 use crate::lifecycle::Move;
 use crate::message::{Message, Role};
 use crate::proto::union_body;
@@ -81,7 +82,8 @@ pub(super) fn status_message(value: &Option<Message>, at: &Path<'_>, out: &mut V
     if message.parts.is_empty() {
         out.push(parts.violation("is required"));
     }
-    crate::json::Field::check(&message.parts, &parts, out);
+    Field::check(&message.parts, &parts, out);
+    Field::check(&message.metadata, &at.field("metadata"), out);
     if message.role == Role::User {
         out.push(at.field("role").violation("must be ROLE_AGENT"));
     }

@@ -5,8 +5,10 @@
 mod error;
 mod json;
 mod lifecycle;
+mod nesting;
 mod openapi;
 mod proto;
+mod refusal;
 mod rules;
 mod samples;
 mod tenant;

@@ -28,7 +28,11 @@ fn every_type_is_documented_field_by_field() {
         if members > 0 {
             let alternatives = schema["oneOf"].as_array().unwrap();
             assert_eq!(alternatives.len(), members);
-            for (field, alternative) in message.fields.iter().zip(alternatives) {
+            for (field, reference) in message.fields.iter().zip(alternatives) {
+                let name = reference["$ref"].as_str().unwrap().strip_prefix("#/components/schemas/").unwrap();
+                assert!(name.starts_with(message.name) && name != message.name, "{name}");
+                let alternative = &schemas[name];
+                assert!(alternative["description"].is_string(), "{name} has no description");
                 assert_eq!(alternative["required"], json!([field.json_name]));
                 assert!(alternative["properties"][field.json_name].is_object());
             }
@@ -72,6 +76,23 @@ fn every_reference_resolves() {
 }
 
 #[test]
+fn no_schema_in_place_has_a_name_of_its_own() {
+    fn titles(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(object) => {
+                found.extend(object.get("title").and_then(Value::as_str).map(str::to_owned));
+                object.values().for_each(|value| titles(value, found));
+            }
+            Value::Array(list) => list.iter().for_each(|value| titles(value, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    titles(&schemas(), &mut found);
+    assert_eq!(found, [""; 0], "generators make a type of each, over the types of the same name");
+}
+
+#[test]
 fn types_are_documented_as_they_look_in_json() {
     let schemas = schemas();
     let cases = [
@@ -85,9 +106,12 @@ fn types_are_documented_as_they_look_in_json() {
             "/AgentCard/properties/securitySchemes/additionalProperties/$ref",
             json!("#/components/schemas/SecurityScheme"),
         ),
-        ("/Part/oneOf/1/properties/raw/format", json!("byte")),
-        ("/Part/oneOf/3/properties/data", json!({"description": "Any JSON value, null included."})),
-        ("/Part/oneOf/0/properties/mediaType/type", json!("string")),
+        ("/Part/oneOf/1/$ref", json!("#/components/schemas/PartRaw")),
+        ("/SendMessageResponse/oneOf/0/$ref", json!("#/components/schemas/SendMessageResponseTask")),
+        ("/UpdateRequireInput/properties/requireInput/allOf/0/$ref", json!("#/components/schemas/StatusChange")),
+        ("/PartRaw/properties/raw/format", json!("byte")),
+        ("/PartData/properties/data", json!({"description": "Any JSON value, null included."})),
+        ("/PartText/properties/mediaType/type", json!("string")),
         ("/TaskState/type", json!("string")),
         ("/TaskState/enum/6", json!("TASK_STATE_INPUT_REQUIRED")),
         ("/Applied/properties/generation/format", json!("int64")),

@@ -131,6 +131,30 @@ fn a_push_config_cannot_smuggle_headers() {
 }
 
 #[test]
+fn the_secrets_of_a_push_config_have_a_length() {
+    let cases = [("token", 4_096), ("credentials", 8_192), ("scheme", 64)];
+    let found = |name: &str, text: String| {
+        let mut config = json!({"url": "https://x", "authentication": {"scheme": "Bearer"}});
+        match name {
+            "token" => config["token"] = json!(text),
+            _ => config["authentication"][name] = json!(text),
+        }
+        violations::<SendMessageRequest>(
+            &json!({"message": message(json!({})), "configuration": {"taskPushNotificationConfig": config}}),
+        )
+    };
+    for (name, most) in cases {
+        assert_eq!(found(name, "x".repeat(most)), [""; 0], "{name}");
+        let longer = found(name, "x".repeat(most + 1));
+        let at = if name == "token" { "" } else { "authentication." };
+        assert_eq!(longer, [format!("configuration.taskPushNotificationConfig.{at}{name}")]);
+    }
+    // Bytes count, not characters.
+    assert_eq!(found("token", "é".repeat(2_049)).len(), 1);
+    assert_eq!(found("credentials", "é".repeat(4_096)).len(), 0);
+}
+
+#[test]
 fn requests_need_their_ids_and_keep_their_bounds() {
     assert_eq!(violations::<GetTaskRequest>(&json!({})), ["id"]);
     assert_eq!(violations::<GetTaskRequest>(&json!({"id": "x", "historyLength": -1})), ["historyLength"]);

@@ -6,6 +6,7 @@ mod agents;
 mod demo;
 mod python;
 mod surface;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;

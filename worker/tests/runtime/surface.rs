@@ -100,16 +100,23 @@ impl Surface {
 
     /// Queues a task with these messages of the client, as lease `lease-{task}`.
     pub(crate) fn queue(&self, task: &str, state: &str, texts: &[&str]) {
+        self.queue_changed(task, state, texts, |_| {});
+    }
+
+    /// Queues a task whose lease was changed.
+    pub(crate) fn queue_changed(&self, task: &str, state: &str, texts: &[&str], change: impl FnOnce(&mut Value)) {
         let history: Vec<Value> = texts
             .iter()
             .map(|text| json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}))
             .collect();
         self.change(|book| {
-            book.queue.push_back(json!({
+            let mut lease = json!({
                 "lease": format!("lease-{task}"), "epoch": 7, "attempt": 1, "secondsLeft": 30.0,
                 "agent": "demo", "historyCursor": history.len(), "messages": history,
                 "task": {"id": task, "contextId": "c", "status": {"state": state}, "history": history},
-            }));
+            });
+            change(&mut lease);
+            book.queue.push_back(lease);
         });
     }
 

@@ -3,7 +3,7 @@
 use sea_orm::{ConnectionTrait, DbBackend, DbErr, QueryResult, Statement, Value};
 
 pub(super) use postgres::{RECORD, RECORD_WAITING};
-pub(super) use sqlite::{END, LOG, STEP};
+pub(super) use sqlite::{END, HOLD, LOG, STEP};
 
 use crate::store::Store;
 
@@ -53,25 +53,75 @@ impl Dialect {
     }
 }
 
-/// Up to so many lanes, for `CLAIMS`. A common table that is materialized is evaluated once, whatever the plan.
-macro_rules! claim {
-    ($limit:literal, $skip:literal) => {
+/// Scheme, host and port of a config's url `c.url`, as far as its text tells: everything before the path. `http://` and `https://` end
+/// within eight characters, and a host has one at least.
+macro_rules! origin {
+    ($position:literal) => {
         concat!(
-            "WITH due AS MATERIALIZED (SELECT id, fence FROM push_lane WHERE due_at <= $1 ORDER BY due_at LIMIT ",
+            "lower(substr(c.url, 1, 7 + ",
+            $position,
+            "(replace(replace(substr(c.url, 9), '?', '/'), '#', '/') || '/', '/')))"
+        )
+    };
+}
+
+/// The origin that lane `l` leads to; empty when its config is gone. Looked up for a lane at a time, so that lanes of busy tenants are
+/// passed over without.
+macro_rules! lane_origin {
+    ($position:literal) => {
+        concat!("coalesce((SELECT ", origin!($position), " FROM push_config c WHERE c.id = l.id), '')")
+    };
+}
+
+/// Choose up to so many lanes, for `CLAIMS`. A common table that is materialized is evaluated once, whatever the plan.
+///
+/// Tenants and origins without room are passed over before the limit counts; `placed` then lets nobody have more than there was room for.
+macro_rules! claim {
+    ($limit:literal, $skip:literal, $room:literal, $position:literal, $begin:literal, $end:literal) => {
+        concat!(
+            "WITH taken AS MATERIALIZED (",
+            $room,
+            "), due AS MATERIALIZED (SELECT l.id, l.tenant, l.fence, l.due_at, ",
+            lane_origin!($position),
+            " AS origin FROM push_lane l WHERE l.due_at <= $1 ",
+            "AND l.tenant NOT IN (SELECT tenant FROM taken WHERE origin IS NULL AND room < 1) ",
+            "AND (l.tenant, ",
+            lane_origin!($position),
+            ") NOT IN (SELECT tenant, origin FROM taken WHERE origin IS NOT NULL AND room < 1) ",
+            "ORDER BY l.due_at LIMIT ",
             $limit,
             $skip,
-            ") UPDATE push_lane SET holder = $2, fence = fence + 1, due_at = $3 ",
-            "WHERE id IN (SELECT id FROM due WHERE fence + 0 = fence) RETURNING id, fence, head, tail, attempts, closed"
+            "), placed AS MATERIALIZED (SELECT id, tenant, fence, origin, ",
+            "row_number() OVER (PARTITION BY tenant ORDER BY due_at, id) AS of_tenant, ",
+            "row_number() OVER (PARTITION BY tenant, origin ORDER BY due_at, id) AS of_origin FROM due) ",
+            $begin,
+            "SELECT p.id FROM placed p ",
+            "LEFT JOIN taken t ON t.tenant = p.tenant AND t.origin IS NULL ",
+            "LEFT JOIN taken o ON o.tenant = p.tenant AND o.origin = p.origin ",
+            "WHERE p.fence + 0 = p.fence AND p.of_tenant <= coalesce(t.room, $3) AND p.of_origin <= coalesce(o.room, $4)",
+            $end
         )
     };
 }
 
 /// What both engines say alike; `r` is a batch taken apart.
 macro_rules! statements {
-    (skip: $skip:literal, from: $from:literal, mine: $mine:literal) => {
-        pub(crate) const CLAIM: [&str; 3] = [claim!(64, $skip), claim!(8, $skip), claim!(1, $skip)];
+    (
+        claim: [$skip:literal, $begin:literal, $end:literal],
+        room: $room:literal,
+        position: $position:literal,
+        from: $from:literal,
+        mine: $mine:literal
+    ) => {
+        pub(crate) const CLAIM: [&str; 3] = [
+            claim!(64, $skip, $room, $position, $begin, $end),
+            claim!(8, $skip, $room, $position, $begin, $end),
+            claim!(1, $skip, $room, $position, $begin, $end),
+        ];
         pub(crate) const READ: &str = concat!(
-            "SELECT r.lane, c.url, c.token, c.scheme, c.credentials, d.sequence, d.generation, d.state, ",
+            "SELECT r.lane, c.url, ",
+            origin!($position),
+            " AS origin, c.token, c.scheme, c.credentials, d.sequence, d.generation, d.state, ",
             "coalesce(d.body, e.body) AS body FROM ",
             $from,
             " LEFT JOIN push_config c ON c.id = r.lane ",
@@ -108,7 +158,13 @@ macro_rules! step {
 /// reading whole tables. `x + 0 = x`, which it takes for rare, makes it plan for a row or two, and so for the indexes.
 mod postgres {
     statements! {
-        skip: " FOR UPDATE SKIP LOCKED",
+        claim: [
+            " FOR UPDATE OF l SKIP LOCKED",
+            "UPDATE push_lane SET holder = $5, fence = fence + 1, due_at = $6 WHERE id IN (",
+            ") RETURNING id, tenant, fence, head, tail, attempts, closed"
+        ],
+        room: "SELECT * FROM json_to_recordset($2::json) AS r(tenant text, origin text, room bigint)",
+        position: "strpos",
         from: "(SELECT * FROM json_to_recordset($1::json) AS r(lane uuid, head bigint) WHERE head + 0 = head) r",
         mine: "(SELECT * FROM json_to_recordset($1::json) AS r(lane uuid, holder uuid)) r"
     }
@@ -145,12 +201,19 @@ mod postgres {
 
 mod sqlite {
     statements! {
-        skip: "",
+        claim: ["", "", ""],
+        room: "SELECT value ->> 'tenant' AS tenant, value ->> 'origin' AS origin, value ->> 'room' AS room \
+               FROM json_each($2)",
+        position: "instr",
         from: "(SELECT unhex(value ->> 'lane', '-') AS lane, value ->> 'head' AS head FROM json_each($1)) AS r",
         mine: "(SELECT unhex(value ->> 'lane', '-') AS lane, unhex(value ->> 'holder', '-') AS holder \
                FROM json_each($1)) AS r"
     }
 
+    /// Hold the lanes that were chosen: where there is one writer, nobody has to wait while a claim looks for them.
+    pub(crate) const HOLD: &str = "UPDATE push_lane SET holder = $3, fence = fence + 1, due_at = $4 \
+         WHERE id IN (SELECT unhex(value, '-') FROM json_each($1)) AND due_at <= $2 \
+         RETURNING id, tenant, fence, head, tail, attempts, closed";
     pub(crate) const STEP: &str = concat!(
         step!(),
         "FROM (SELECT unhex(value ->> 'lane', '-') AS lane, unhex(value ->> 'holder', '-') AS holder, ",
