@@ -206,7 +206,7 @@ async fn hand_out(engine: &Engine, task: Uuid, source: &Source, from: i64) -> bo
 
 impl Attached {
     /// A stream that begins with `first` and goes on with everything after it.
-    pub(crate) fn beginning_with(self, engine: &Engine, first: Item, ends: Ends, finished: bool) -> EventStream {
+    pub(crate) fn begin_with(self, engine: &Engine, first: Item, ends: Ends, finished: bool) -> EventStream {
         let last = first.generation;
         self.source.want_after(last);
         let mut stream = self.stream(engine, ends, last);

@@ -31,7 +31,7 @@ impl Engine {
         if let Some(task) = made {
             // As it was created; what has happened since follows.
             let first = Item::snapshot(1, to_text(&StreamResponse::Task(trimmed(*task, shown)))?);
-            return Ok(attached.beginning_with(self, first, Ends::InputRequired, false));
+            return Ok(attached.begin_with(self, first, Ends::InputRequired, false));
         }
         let read = self.read_whole(caller, sent.task, shown).await?;
         if let Some(last) = last.filter(|last| resumable && *last < read.task.generation) {
@@ -39,6 +39,6 @@ impl Engine {
         }
         let body = to_text(&StreamResponse::Task(whole(&read)?))?;
         let first = Item::snapshot(read.task.generation, body);
-        Ok(attached.beginning_with(self, first, Ends::InputRequired, sent.is_answered_by(&read.task)))
+        Ok(attached.begin_with(self, first, Ends::InputRequired, sent.is_answered_by(&read.task)))
     }
 }

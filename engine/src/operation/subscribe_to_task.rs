@@ -43,7 +43,7 @@ impl Engine {
             None => {
                 let body = to_text(&StreamResponse::Task(whole(&read)?))?;
                 let first = Item::snapshot(read.task.generation, body);
-                Ok(attached.beginning_with(self, first, Ends::Finished, false))
+                Ok(attached.begin_with(self, first, Ends::Finished, false))
             }
         }
     }
@@ -66,7 +66,7 @@ impl Engine {
         let read = self.read_whole(caller, id, Shown::ALL).await?;
         let finished = state_of(&read.task).is_terminal();
         let body = to_text(&StreamResponse::Task(whole(&read)?))?;
-        Ok(attached.beginning_with(self, Item::snapshot(read.task.generation, body), ends, finished))
+        Ok(attached.begin_with(self, Item::snapshot(read.task.generation, body), ends, finished))
     }
 }
 
