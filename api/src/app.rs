@@ -1,12 +1,12 @@
 //! The endpoint that is all of it: one look at the path decides which surface answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::Engine;
 use poem::http::Method;
 use poem::{Endpoint, Request, Response, Result};
+use tokio::sync::watch;
 
 use crate::log::{Served, Watch};
 use crate::route::{Base, is_rpc};
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) worker: verbs::Table,
     /// Since when the configuration holds, in whole seconds.
     pub(crate) started: SystemTime,
-    draining: AtomicBool,
+    draining: watch::Sender<bool>,
 }
 
 impl App {
@@ -41,20 +41,31 @@ impl App {
             options,
             rest: rest::table(),
             worker: worker::table(),
-            draining: AtomicBool::new(false),
+            draining: watch::Sender::new(false),
         }))
+    }
+
+    /// What the surfaces share, for one beside poem.
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.0.clone()
     }
 
     /// Readiness goes off, so that no more requests are sent here.
     pub(crate) fn drain(&self) {
-        self.0.draining.store(true, Ordering::Relaxed);
+        self.0.draining.send_replace(true);
     }
 }
 
 impl Shared {
+    /// Resolves once shutdown has begun.
+    pub(crate) async fn drained(&self) {
+        // It cannot fail: the sender is ours.
+        self.draining.subscribe().wait_for(|draining| *draining).await.ok();
+    }
+
     /// Whether shutdown has begun.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        *self.draining.borrow()
     }
 }
 

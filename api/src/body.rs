@@ -74,15 +74,19 @@ pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Error> {
 const DISCARDED: u64 = 64 << 20;
 
 /// How long a body may take to arrive. What it holds meanwhile is memory.
-const ARRIVES: Duration = Duration::from_secs(60);
+pub(crate) const ARRIVES: Duration = Duration::from_secs(60);
 
 /// Read a body of at most `limit` bytes.
 ///
 /// # Errors
 /// `PayloadTooLarge`; `InvalidRequest` when the body breaks off or takes too long.
 pub(crate) async fn read(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {
-    let late = || Error::invalid_request(format!("the request's body did not arrive within {} s", ARRIVES.as_secs()));
     tokio::time::timeout(ARRIVES, read_all(body, headers, limit)).await.map_err(|_| late())?
+}
+
+/// What a body that does not arrive is refused with.
+pub(crate) fn late() -> Error {
+    Error::invalid_request(format!("the request's body did not arrive within {} s", ARRIVES.as_secs()))
 }
 
 async fn read_all(body: poem::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Error> {

@@ -30,13 +30,17 @@ fn public(shared: &Shared, caller: &Caller, place: &Place) -> AgentCard {
     compose(shared, caller, &caller.agent.card, place)
 }
 
-/// The card for clients that have shown who they are, signed like the public one.
+/// The card for clients that have shown who they are, signed like the public one. gRPC has no request to find the place in.
 ///
 /// # Errors
 /// `UnsupportedOperation` or `ExtendedAgentCardNotConfigured` when there is none.
-pub(crate) fn extended(shared: &Shared, caller: &Caller, request: &Request) -> Result<AgentCard, Error> {
+pub(crate) fn extended(shared: &Shared, caller: &Caller, request: Option<&Request>) -> Result<AgentCard, Error> {
     let card = shared.engine.get_extended_agent_card(caller)?;
-    let place = Place::of(&shared.options, &shared.engine.settings().default_agent, request, caller);
+    let (options, default_agent) = (&shared.options, &shared.engine.settings().default_agent);
+    let place = match request {
+        Some(request) => Place::of(options, default_agent, request, caller),
+        None => Place::of_grpc(options, default_agent, caller),
+    };
     sign(shared, compose(shared, caller, &card, &place), &place)
 }
 

@@ -28,14 +28,7 @@ pub(crate) fn alive() -> Response {
 
 /// `GET /readyz`: 503 while shutting down or without a database. Without Redis everything works, later.
 pub(crate) async fn ready(shared: &Shared) -> Response {
-    let mut reasons = Vec::new();
-    if shared.is_draining() {
-        reasons.push("shutting down".to_owned());
-    }
-    if let Err(error) = shared.engine.check().await {
-        tracing::warn!(%error, "the database does not answer");
-        reasons.push("the database does not answer".to_owned());
-    }
+    let reasons = obstacles(shared).await;
     if !reasons.is_empty() {
         return answer(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "unavailable", "reasons": reasons}));
     }
@@ -44,6 +37,19 @@ pub(crate) async fn ready(shared: &Shared) -> Response {
         return answer(StatusCode::OK, &json!({"status": "degraded", "reasons": reasons}));
     }
     answer(StatusCode::OK, &json!({"status": "ready", "reasons": []}))
+}
+
+/// Why no requests should be sent here.
+pub(crate) async fn obstacles(shared: &Shared) -> Vec<&'static str> {
+    let mut reasons = Vec::new();
+    if shared.is_draining() {
+        reasons.push("shutting down");
+    }
+    if let Err(error) = shared.engine.check().await {
+        tracing::warn!(%error, "the database does not answer");
+        reasons.push("the database does not answer");
+    }
+    reasons
 }
 
 fn answer(status: StatusCode, body: &serde_json::Value) -> Response {

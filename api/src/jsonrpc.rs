@@ -31,7 +31,7 @@ use envelope::{Envelope, Params};
 const EXTENDED_CARD: &str = "GetExtendedAgentCard";
 
 /// Every method, in the order of the proto's service.
-const METHODS: &[&str] = &[
+pub(crate) const METHODS: &[&str] = &[
     "SendMessage",
     "SendStreamingMessage",
     "GetTask",
@@ -199,7 +199,7 @@ impl Exchange<'_> {
             EXTENDED_CARD => {
                 let request: wire::GetExtendedAgentCardRequest = self.params()?;
                 let caller = with_tenant(self.caller, &request.tenant)?;
-                self.result(&card::extended(self.shared, &caller, self.request)?)
+                self.result(&card::extended(self.shared, &caller, Some(self.request))?)
             }
             other => Err(Error::internal(format!("no handler for the method {other}"))),
         }

@@ -1,4 +1,4 @@
-//! Taskyard's HTTP surfaces over one engine: A2A as HTTP+JSON and as JSON-RPC, workers, health.
+//! Taskyard's surfaces over one engine: A2A as HTTP+JSON, as JSON-RPC and over gRPC, workers, health.
 //!
 //! A request is routed by its path alone (`route.rs`), then handed to a surface, which decodes, calls one operation of the engine and
 //! encodes. No rule of the protocol or of the lifecycle is decided here; what is decided here is how each binding says it.
@@ -15,6 +15,7 @@ mod connection;
 mod cors;
 mod document;
 mod failure;
+mod grpc;
 mod health;
 mod jsonrpc;
 mod log;
@@ -32,4 +33,4 @@ mod worker;
 pub use app::app;
 pub use card::{Signer, SigningKeyError};
 pub use document::{Document, documents};
-pub use serve::{Options, serve};
+pub use serve::{Listeners, Options, serve};

@@ -56,6 +56,13 @@ impl Watch {
     }
 }
 
+/// Tell of a call over gRPC; of a stream, when it begins.
+pub(crate) fn called(operation: &'static str, status: i32, began: Instant, tenant: &Tenant) {
+    let duration_ms = began.elapsed().as_micros() as f64 / 1_000.0;
+    let tenant = tenant.as_str();
+    tracing::info!(target: TARGET, method = "gRPC", operation, status, duration_ms, tenant, "request");
+}
+
 /// Tell of a failure what only the operator may read.
 pub(crate) fn failure(error: &Error) {
     if error.kind != Kind::Internal && error.kind != Kind::Unavailable {

@@ -228,7 +228,7 @@ impl Rest {
         query: Query<GetExtendedAgentCardRequest>,
     ) -> Result<card::Extended, Failure> {
         let caller = call.caller(&query.0.tenant)?;
-        Ok(card::Extended(card::extended(call.shared()?, &caller, request)?))
+        Ok(card::Extended(card::extended(call.shared()?, &caller, Some(request))?))
     }
 }
 

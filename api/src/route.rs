@@ -44,11 +44,27 @@ impl<'a> Base<'a> {
         for name in [self.tenant, prefix].into_iter().flatten() {
             tenant = same(&tenant, Tenant::parse(&decode("tenant", name)?)?)?;
         }
-        shared.engine.caller(tenant, agent.as_deref()).ok_or_else(|| {
-            let name = agent.unwrap_or_default();
-            Error::method_not_found(&format!("/agents/{name}")).doing(format!("there is no agent `{name}`"))
-        })
+        find(shared, tenant, agent.as_deref())
     }
+}
+
+/// Whom a routing key talks to on whose behalf: `[tenant]["/" agent]`, for a binding without paths.
+///
+/// # Errors
+/// As [`Base::caller`].
+pub(crate) fn by_key(shared: &Shared, key: &str) -> Result<Caller, Error> {
+    let (tenant, agent) = match key.split_once('/') {
+        Some((tenant, agent)) => (tenant, Some(agent)),
+        None => (key, None),
+    };
+    find(shared, Tenant::parse(tenant)?, agent)
+}
+
+fn find(shared: &Shared, tenant: Tenant, agent: Option<&str>) -> Result<Caller, Error> {
+    shared.engine.caller(tenant, agent).ok_or_else(|| {
+        let name = agent.unwrap_or_default();
+        Error::method_not_found(&format!("/agents/{name}")).doing(format!("there is no agent `{name}`"))
+    })
 }
 
 fn take<'a>(path: &'a str, prefix: &str) -> (Option<&'a str>, &'a str) {

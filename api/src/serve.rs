@@ -1,14 +1,17 @@
 //! Serving until told to stop, and stopping without leaving anybody without an answer.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engine;
+use futures_util::FutureExt;
 use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::card::Signer;
-use crate::connection;
+use crate::grpc::Grpcs;
+use crate::{connection, log};
 
 /// How the surfaces are served.
 #[derive(Debug, Clone)]
@@ -28,6 +31,8 @@ pub struct Options {
     pub trust_forwarded: bool,
     /// Where clients find gRPC, as `host:port`. Cards have that interface only with it.
     pub grpc_url: Option<String>,
+    /// Where HTTP listens; [`serve`] knows.
+    pub listening: Option<SocketAddr>,
     /// How long a card may be kept without asking again.
     pub card_max_age: Duration,
     /// Signs cards.
@@ -47,6 +52,7 @@ impl Default for Options {
             public_url: None,
             trust_forwarded: false,
             grpc_url: None,
+            listening: None,
             card_max_age: Duration::from_secs(300),
             signer: None,
             cors_origins: Vec::new(),
@@ -54,12 +60,46 @@ impl Default for Options {
     }
 }
 
-/// Serve `engine` on `listener` until `shutdown` resolves, then drain: readiness goes off, waiting polls are answered with what there
+/// Where the surfaces are served.
+#[derive(Debug)]
+pub struct Listeners {
+    /// HTTP+JSON, JSON-RPC, workers and health.
+    pub http: TcpListener,
+    /// gRPC, if it is served.
+    pub grpc: Option<TcpListener>,
+}
+
+impl From<TcpListener> for Listeners {
+    /// HTTP only.
+    fn from(http: TcpListener) -> Self {
+        Listeners { http, grpc: None }
+    }
+}
+
+/// How long a connection may take for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// [`Options::drain`].
+    pub(crate) drain: Duration,
+    /// [`Options::stall`].
+    pub(crate) stall: Duration,
+    /// [`Options::keep_alive`].
+    pub(crate) keep_alive: Duration,
+}
+
+/// Serve `engine` on `listeners` until `shutdown` resolves, then drain: readiness goes off, waiting polls are answered with what there
 /// is, blocked sends with 503, streams end with where to resume, and every other request has [`Options::drain`] to end.
 ///
 /// The engine's own loops ([`Engine::run`]) are the caller's to run, and to end after this has returned.
-pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shutdown: impl Future<Output = ()>) {
-    let (drain, stall) = (options.drain, options.stall);
+pub async fn serve(
+    engine: Engine,
+    listeners: impl Into<Listeners>,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) {
+    let Listeners { http, grpc } = listeners.into();
+    let options = Options { listening: http.local_addr().ok(), ..options };
+    let patience = Patience { drain: options.drain, stall: options.stall, keep_alive: options.keep_alive };
     let app = App::new(engine.clone(), options);
     let state = app.clone();
     let stop = async move {
@@ -67,5 +107,13 @@ pub async fn serve(engine: Engine, listener: TcpListener, options: Options, shut
         state.drain();
         engine.close();
     };
-    connection::serve(listener, app, stop, drain, stall).await;
+    let stop = stop.shared();
+    let grpc = async {
+        let Some(listener) = grpc else { return };
+        match Grpcs::new(app.shared()) {
+            Ok(handler) => connection::serve(listener, handler, stop.clone(), patience).await,
+            Err(error) => log::failure(&error),
+        }
+    };
+    tokio::join!(connection::serve(http, app.clone(), stop.clone(), patience), grpc);
 }

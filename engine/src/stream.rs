@@ -249,6 +249,11 @@ impl EventStream {
         self.last
     }
 
+    /// The number of the item that comes next; each further one has one more.
+    pub fn next_number(&self) -> i64 {
+        self.ready.front().map_or(self.last + 1, |item| item.generation)
+    }
+
     /// The next item; nothing when the stream has ended as it should.
     ///
     /// # Errors

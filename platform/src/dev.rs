@@ -7,6 +7,7 @@ use crate::{Config, Failure, Shutdown, serve, work};
 use engine::Bus;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
+use tokio::net::TcpListener;
 use worker::builtin::Demo;
 
 /// Connections to the embedded store: readers beside the one writer.
@@ -44,8 +45,9 @@ impl Options {
 /// # Errors
 /// A part could not start, or failed.
 pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result<(), Failure> {
-    let listener = serve::listen(&config).await?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let http = serve::listen(config.listen).await?;
+    let url = format!("http://{}", http.local_addr()?);
+    let (grpc, grpc_at) = listen_grpc(&config).await?;
     let (database, data) = place(&config, options)?;
     let store = connect(&database, CONNECTIONS).await?;
     engine::migrate(&store).await?;
@@ -62,7 +64,8 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     let mut notifying =
         tokio::spawn(async move { notifier::run(notifier, async move { notifier_shutdown.requested().await }).await });
     let (api_stop, api_shutdown) = Shutdown::by_hand();
-    let mut serving = tokio::spawn(api::serve(engine, listener, config.api.clone(), async move {
+    let serving_options = serve::api_options(&config, grpc.as_ref());
+    let mut serving = tokio::spawn(api::serve(engine, api::Listeners { http, grpc }, serving_options, async move {
         api_shutdown.requested().await;
     }));
     let demo = demo_worker(&config, &url)?;
@@ -76,7 +79,7 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
             }
         }
     });
-    announce(&config, &url, &data)?;
+    announce(&config, &url, &grpc_at, &data)?;
 
     // A part that ends by itself has failed, and the others are of no use without it.
     let early = tokio::select! {
@@ -96,6 +99,26 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     sweeps.abort();
     parts.store.close().await;
     early.unwrap_or(Ok(()))
+}
+
+/// The port for gRPC, and where that is in words. A default port that another process has is no reason not to start.
+async fn listen_grpc(config: &Config) -> Result<(Option<TcpListener>, String), Failure> {
+    let Some(mut address) = config.listen_grpc else { return Ok((None, "off".into())) };
+    let mut taken = String::new();
+    let listener = match TcpListener::bind(address).await {
+        Err(error)
+            if error.kind() == std::io::ErrorKind::AddrInUse
+                && *config.source("listen.grpc_port") == Source::Default =>
+        {
+            taken = format!(" ({} is taken; --grpc-port chooses another)", address.port());
+            address.set_port(0);
+            serve::listen(address).await?
+        }
+        Err(error) => return Err(format!("listening on {address}: {error}").into()),
+        Ok(listener) => listener,
+    };
+    let at = format!("{}{taken}", listener.local_addr()?);
+    Ok((Some(listener), at))
 }
 
 /// The database's URL, and where that is in words.
@@ -123,13 +146,14 @@ fn demo_worker(config: &Config, url: &str) -> Result<Option<worker::Worker>, Fai
 }
 
 /// Say where it is, where the data lies, and what to try: lines that work when pasted.
-fn announce(config: &Config, url: &str, data: &str) -> Result<(), Failure> {
+fn announce(config: &Config, url: &str, grpc: &str, data: &str) -> Result<(), Failure> {
     let default = &config.settings.default_agent;
     let others = config.settings.agents.keys().filter(|name| *name != default).map(|name| format!(", {name}"));
     let agents = format!("{default} (at the root){}", others.collect::<String>());
     let mut out = std::io::stdout().lock();
     let text = format!(
         "\nTaskyard serves at {url} (this machine only, no credentials asked)\n\
+         gRPC    {grpc}\n\
          data    {data}\n\
          agents  {agents}\n\n\
          Try it:\n\n  \

@@ -3,6 +3,8 @@
 use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown};
 use engine::{Bus, Interests};
+use std::net::SocketAddr;
+use tokio::net::TcpListener;
 
 /// Serves clients and workers until it is told to stop.
 ///
@@ -13,13 +15,22 @@ pub async fn api(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
     let parts = Parts::of(&config, store).await?;
     tell_about_secrets(&config);
     let engine = parts.engine(&config, bus(&config, Interests { tasks: true, deliveries: false })?);
-    let listener = listen(&config).await?;
-    tracing::info!(address = %listener.local_addr()?, "serving");
+    let http = listen(config.listen).await?;
+    tracing::info!(address = %http.local_addr()?, "serving");
+    let grpc = match config.listen_grpc {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    if let Some(grpc) = &grpc {
+        tracing::info!(address = %grpc.local_addr()?, "serving gRPC");
+    }
+    let listeners = api::Listeners { http, grpc };
     let sweeps = tokio::spawn({
         let engine = engine.clone();
         async move { engine.run(std::future::pending()).await }
     });
-    api::serve(engine, listener, config.api.clone(), async move { shutdown.requested().await }).await;
+    let options = api_options(&config, listeners.grpc.as_ref());
+    api::serve(engine, listeners, options, async move { shutdown.requested().await }).await;
     sweeps.abort();
     parts.store.close().await;
     Ok(())
@@ -42,6 +53,18 @@ pub async fn notifier(config: Config, shutdown: Shutdown) -> Result<(), Failure>
     Ok(notified?)
 }
 
+/// How the api serves. Its cards say where gRPC is: where the operator says, else where it listens when that is one address and nobody
+/// says that clients find this deployment elsewhere.
+pub(crate) fn api_options(config: &Config, grpc: Option<&tokio::net::TcpListener>) -> api::Options {
+    let listening = grpc.and_then(|listener| listener.local_addr().ok());
+    let told = listening.filter(|address| !address.ip().is_unspecified() && config.api.public_url.is_none());
+    let grpc_url = match listening {
+        Some(_) => config.api.grpc_url.clone().or(told.map(|address| address.to_string())),
+        None => None,
+    };
+    api::Options { grpc_url, ..config.api.clone() }
+}
+
 fn bus(config: &Config, interests: Interests) -> Result<Bus, Failure> {
     match config.redis_url() {
         Some(url) => Ok(Bus::redis(url, interests).map_err(|error| format!("reading `redis.url`: {error}"))?),
@@ -52,9 +75,8 @@ fn bus(config: &Config, interests: Interests) -> Result<Bus, Failure> {
     }
 }
 
-pub(crate) async fn listen(config: &Config) -> Result<tokio::net::TcpListener, Failure> {
-    let address = config.listen;
-    tokio::net::TcpListener::bind(address).await.map_err(|error| format!("listening on {address}: {error}").into())
+pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| format!("listening on {address}: {error}").into())
 }
 
 fn tell_about_secrets(config: &Config) {

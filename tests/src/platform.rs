@@ -50,7 +50,7 @@ impl Platform {
         match &setup.shape {
             Shape::Embedded => {
                 ports.push(port::free());
-                let arguments = ["dev", "--port", &ports[0].to_string(), "--data", "data"];
+                let arguments = ["dev", "--port", &ports[0].to_string(), "--grpc-port", "0", "--data", "data"];
                 processes.push(Process::new("dev", launch(&arguments, &[])));
             }
             Shape::Replicas { services, api, worker, notifier } => {
@@ -60,7 +60,7 @@ impl Platform {
                 environment.extend(setup.redis.as_deref().map(|url| ("REDIS_URL", url)));
                 for n in 0..*api {
                     ports.push(port::free());
-                    let arguments = ["api", "--port", &ports[n].to_string()];
+                    let arguments = ["api", "--port", &ports[n].to_string(), "--grpc-port", "0"];
                     processes.push(Process::new(format!("api-{n}"), launch(&arguments, &environment)));
                 }
                 let front = Balancer::start(ports.clone()).await;

@@ -37,6 +37,16 @@ impl Place {
         let local = request.local_addr().as_socket_addr().map(ToString::to_string);
         let root = root(options, request.headers(), authority.or(local.as_deref()));
         let named = Base::of(request.uri().path()).names_agent();
+        Place::below(root, named, default_agent, caller)
+    }
+
+    /// The place of a caller that came by gRPC, where no URL was asked for: where HTTP listens, unless the operator says otherwise.
+    pub(crate) fn of_grpc(options: &Options, default_agent: &str, caller: &Caller) -> Place {
+        let listening = options.listening.map(|address| address.to_string());
+        Place::below(root(options, &HeaderMap::new(), listening.as_deref()), false, default_agent, caller)
+    }
+
+    fn below(root: String, named: bool, default_agent: &str, caller: &Caller) -> Place {
         let tenant = caller.tenant.name().map(|tenant| format!("/t/{tenant}")).unwrap_or_default();
         let agent = &caller.agent.name;
         let agent = if named || agent != default_agent { format!("/agents/{agent}") } else { String::new() };

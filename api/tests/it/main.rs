@@ -8,6 +8,7 @@ mod client;
 mod documents;
 mod envelope;
 mod extensions;
+mod grpc;
 mod health;
 mod lifecycle;
 mod outcomes;

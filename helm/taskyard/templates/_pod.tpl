@@ -61,6 +61,8 @@ containers:
         value: "0.0.0.0"
       - name: TASKYARD_LISTEN_PORT
         value: "8080"
+      - name: TASKYARD_LISTEN_GRPC_PORT
+        value: "8081"
       {{- end }}
       {{- if eq .component "worker" }}
       - name: TASKYARD_URL
@@ -85,6 +87,8 @@ containers:
     ports:
       - name: http
         containerPort: 8080
+      - name: grpc
+        containerPort: 8081
     livenessProbe:
       httpGet: { path: /healthz, port: http }
       periodSeconds: 10

@@ -44,6 +44,8 @@ pub enum Kind {
     Path,
     /// A whole number within these bounds.
     Whole(i64, i64),
+    /// A port, or `off`.
+    Port,
     /// Seconds within these bounds; a fraction is welcome.
     Seconds(f64, f64),
     /// A list of 1 to 50 times in seconds, each within these bounds.
@@ -82,7 +84,7 @@ impl Kind {
         match self {
             Kind::Host => "ADDRESS",
             Kind::Path => "PATH",
-            Kind::Whole(..) => "N",
+            Kind::Whole(..) | Kind::Port => "N",
             Kind::Seconds(..) => "SECONDS",
             Kind::Delays(..) => "SECONDS,...",
             Kind::Switch => "BOOL",
@@ -107,6 +109,7 @@ impl Kind {
             Kind::Host => "an IP address, such as 127.0.0.1 or ::1, or localhost".into(),
             Kind::Path => "a path".into(),
             Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Port => "a whole number from 0 to 65535, or off".into(),
             Kind::Seconds(least, most) => format!("a number of seconds from {least} to {most}"),
             Kind::Delays(least, most) => format!("a list of 1 to 50 times in seconds, each from {least} to {most}"),
             Kind::Switch => "true or false".into(),
@@ -140,7 +143,7 @@ impl Kind {
             Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(of).collect())
         };
         match self {
-            Kind::Whole(..) | Kind::Seconds(..) => number(text),
+            Kind::Whole(..) | Kind::Port | Kind::Seconds(..) => number(text),
             Kind::Switch => text.parse().map_or_else(|_| Value::Text(text.into()), Value::Switch),
             Kind::Delays(..) => list(&number),
             Kind::Names | Kind::MediaTypes | Kind::Origins => list(&|part| Value::Text(part.into())),
@@ -154,6 +157,8 @@ impl Kind {
             (Kind::Host, Value::Text(text)) => text == "localhost" || text.parse::<IpAddr>().is_ok(),
             (Kind::Path, Value::Text(text)) => !text.is_empty() && !text.contains('\0'),
             (Kind::Whole(least, most), Value::Whole(n)) => (least..=most).contains(n),
+            (Kind::Port, Value::Whole(n)) => (0..=65_535).contains(n),
+            (Kind::Port, Value::Text(text)) => text == OFF,
             (Kind::Seconds(least, most), value) => value.number().is_some_and(|n| (least..=most).contains(&n)),
             (Kind::Delays(least, most), Value::List(list)) => {
                 (1..=50).contains(&list.len()) && list.iter().all(|each| Kind::Seconds(least, most).check(each))
@@ -234,6 +239,9 @@ impl From<&Value> for serde_json::Value {
         }
     }
 }
+
+/// What stands for no port.
+pub(super) const OFF: &str = "off";
 
 /// What stands where a secret is.
 pub(super) const MASK: &str = "***";

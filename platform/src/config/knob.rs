@@ -68,6 +68,15 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("8080")
     .common(),
+    knob(
+        "listen.grpc_port",
+        "TASKYARD_LISTEN_GRPC_PORT",
+        "grpc-port",
+        Kind::Port,
+        "Port for gRPC, on the same address; 0 takes a free one, off serves none.",
+    )
+    .default("8081")
+    .common(),
     knob("data", "TASKYARD_DATA", "data", Kind::Path, "Folder of the embedded store (`dev`).")
         .default("./taskyard-data")
         .common(),
@@ -231,6 +240,13 @@ pub static KNOBS: &[Knob] = &[
         "Where clients find this deployment, path prefix included; cards say it. Without it they say what the client called us.",
     )
     .common(),
+    knob(
+        "public_grpc",
+        "TASKYARD_PUBLIC_GRPC",
+        "public-grpc",
+        Kind::Text,
+        "Where clients find gRPC, as host:port; cards say it. Without it they say where gRPC listens, if public_url is not set either and that is one address.",
+    ),
     knob(
         "trust_forwarded",
         "TASKYARD_TRUST_FORWARDED",

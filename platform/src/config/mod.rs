@@ -36,6 +36,8 @@ use table::Table;
 pub struct Config {
     /// Where the surfaces listen.
     pub listen: SocketAddr,
+    /// Where gRPC listens; `None` where it is off.
+    pub listen_grpc: Option<SocketAddr>,
     /// The folder of the embedded store, relative to the working directory.
     pub data: PathBuf,
     /// Connections to Postgres that this process holds at most, 1 to 1,000.
@@ -179,6 +181,7 @@ impl Config {
         let secret = |name: &str| knobs.text(name).map(|text| Secret(text.to_owned()));
         Ok(Config {
             listen: SocketAddr::new(host, knobs.whole("listen.port")?),
+            listen_grpc: knobs.port("listen.grpc_port")?.map(|port| SocketAddr::new(host, port)),
             data: knobs.word("data")?.into(),
             database_connections: knobs.whole("database.connections")?,
             secrets_key: knobs.text("secrets.key").and_then(kind::key).map(Secret),
@@ -245,6 +248,7 @@ fn surfaces(knobs: &Table, signer: Option<Arc<api::Signer>>) -> Result<api::Opti
     Ok(api::Options {
         body_bytes: knobs.whole("limits.body_bytes")?,
         public_url: knobs.text("public_url").map(str::to_owned),
+        grpc_url: knobs.text("public_grpc").map(str::to_owned),
         trust_forwarded: knobs.switch("trust_forwarded")?,
         card_max_age: Duration::from_secs(knobs.whole("cards.max_age_seconds")?),
         cors_origins: knobs.texts("cors.origins")?,

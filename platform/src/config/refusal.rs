@@ -36,10 +36,11 @@ pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
                 Some(rest) if rest.ends_with(['.', '_']) => 0,
                 _ => edits(&written, &candidate),
             };
-            (distance <= 2.max(written.len() / 4)).then_some((distance, name))
+            // Of several that end in it, the shortest.
+            (distance <= 2.max(written.len() / 4)).then_some((distance, name.len(), name))
         })
         .min()
-        .map(|(_, name)| name)
+        .map(|(_, _, name)| name)
 }
 
 /// `; did you mean ...?`, or nothing.

@@ -1,7 +1,7 @@
 //! The effective values: each knob once, with who gave it. Typed reading happens here and only for values that passed their
 //! kind's check.
 
-use super::kind::{Kind, Value};
+use super::kind::{self, Kind, Value};
 use super::knob::Knob;
 use super::refusal::Refusal;
 use super::source::Source;
@@ -63,6 +63,14 @@ impl Table {
         match self.value(name) {
             Some(Value::Whole(n)) => T::try_from(*n).map_err(|_| missing(name)),
             _ => Err(missing(name)),
+        }
+    }
+
+    /// A port that has a default; none when it is off.
+    pub(super) fn port(&self, name: &str) -> Result<Option<u16>, Refusal> {
+        match self.value(name) {
+            Some(Value::Text(text)) if text == kind::OFF => Ok(None),
+            _ => self.whole(name).map(Some),
         }
     }
 

@@ -56,9 +56,25 @@ fn the_defaults_are_the_engines_own() {
     let config = of_environment(&[]).unwrap();
     assert_eq!(config.settings, Settings::with_agents([engine::settings::Agent::named("demo")]));
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(config.listen_grpc.map(|address| address.to_string()).as_deref(), Some("127.0.0.1:8081"));
     assert_eq!(config.api.body_bytes, 4 << 20);
     assert_eq!(config.notifier.schedule.iter().sum::<Duration>().as_secs(), 75 * 3600 + 35 * 60 + 35);
     assert!(config.database_url("api").unwrap_err().to_string().contains("DATABASE_URL"));
+}
+
+#[test]
+fn grpc_can_be_off() {
+    for (text, port) in [("off", None), ("0", Some(0)), ("9000", Some(9_000))] {
+        let config = of_environment(&[("TASKYARD_LISTEN_GRPC_PORT", text)]).unwrap();
+        assert_eq!(config.listen_grpc.map(|address| address.port()), port);
+    }
+    let folder = Folder::with("[listen]\ngrpc_port = \"off\"\n");
+    let config = Config::load(&Flags::default(), &Environment::default(), &folder.0, false).unwrap();
+    assert_eq!(config.listen_grpc, None);
+    for wrong in ["no", "70000", "-1", "false"] {
+        let refused = of_environment(&[("TASKYARD_LISTEN_GRPC_PORT", wrong)]).unwrap_err();
+        assert!(refused.to_string().ends_with("wanted is a whole number from 0 to 65535, or off"), "{refused}");
+    }
 }
 
 #[test]
