@@ -85,7 +85,7 @@ impl<'a> ApiExtractor<'a> for Path {
     }
 }
 
-/// The header that makes a send idempotent (design §7).
+/// The header that makes a send idempotent.
 pub(crate) const KEY_HEADER: &str = "Idempotency-Key";
 
 /// The header that says where a stream is to go on: the `id` of the last event that the client has.

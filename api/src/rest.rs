@@ -232,7 +232,7 @@ impl Rest {
     }
 }
 
-/// Follow a task, however it was asked for: GET in the proto, POST in the prose (AMB-01).
+/// Follow a task, however it was asked for: GET in the proto, POST in the prose.
 async fn subscribe(call: &Call, id: String, last: LastEvent, query: SubscribeToTaskRequest) -> Result<Stream, Failure> {
     let request = SubscribeToTaskRequest { id, ..query };
     let caller = call.caller(&request.tenant)?;
@@ -245,7 +245,7 @@ pub(crate) fn table() -> Table {
     Table::of(Rest)
 }
 
-/// The value of a path, which the body may repeat but not contradict (AMB-11).
+/// The value of a path, which the body may repeat but not contradict.
 fn one(field: &str, path: String, body: &str) -> Result<String, Error> {
     if body.is_empty() || body == path {
         return Ok(path);

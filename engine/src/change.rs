@@ -143,7 +143,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// One of the lifecycle's moves (`lifecycle.tsv`).
+    /// One of the lifecycle's moves.
     ///
     /// # Errors
     /// `TaskNotCancelable` for a cancel, `TaskStateConflict` for any other move that does not start from the present state.

@@ -1,7 +1,7 @@
 //! What a message declares about itself, as data: one row a field, as `a2a.proto` has it.
 //!
 //! The rows exist so that a test can hold the Rust types against the protocol's own descriptor set
-//! (REQ-GEN-01 permits hand-written types only with such a comparison).
+//! (§1.4 permits hand-written types only with such a comparison).
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub enum Rule {
     Plain,
     /// REQUIRED: always printed, and a violation when missing or empty.
     Required,
-    /// REQUIRED, but the empty value is a legal one (AMB-07): always printed, never a violation.
+    /// REQUIRED, but the empty value is a legal one: always printed, never a violation.
     Present,
     /// Not REQUIRED, yet always printed.
     Emitted,

@@ -1,4 +1,4 @@
-//! Every way an operation can fail, and what each binding calls it (A2A §5.4, digest section E).
+//! Every way an operation can fail, and what each binding calls it (A2A §5.4).
 //!
 //! One table. A binding asks it for a JSON-RPC code, a gRPC status or an HTTP status and never
 //! decides one itself, so that the same failure is the same failure everywhere.

@@ -1,4 +1,4 @@
-//! ProtoJSON on the way in: what each proto type may look like (A2A §5.5-5.7, digest section J).
+//! ProtoJSON on the way in: what each proto type may look like (A2A §5.5-5.7).
 //!
 //! An [`Element`] is one value (a scalar, an enum, a message), a [`Field`] is what a message holds:
 //! an element, an `Option`, a list or a map of them. `null` means absent for every field and is an

@@ -1,4 +1,4 @@
-//! The life of a task, as one table (lifecycle.tsv). A move that is not in it is refused.
+//! The life of a task, as one table. A move that is not in it is refused.
 //!
 //! The refusals and the diagram in `ARCHITECTURE.md` derive from [`MOVES`], and a write names the state it was decided
 //! on, so they cannot disagree. Creation is no move: a task begins as `Submitted`.
@@ -31,7 +31,7 @@ pub enum Move {
 pub struct Permission {
     /// The move.
     pub step: Move,
-    /// Its name in the model, in paths (`/tasks/{id}:require_input`) and in lifecycle.tsv.
+    /// Its name in the model, in paths (`/tasks/{id}:require_input`).
     pub name: &'static str,
     /// The states it may start from.
     pub sources: &'static [TaskState],

@@ -3,7 +3,7 @@
 use crate::Violation;
 use crate::validate::Path;
 
-/// The longest id, in characters (design §8).
+/// The longest id, in characters.
 pub const ID_LENGTH: usize = 256;
 /// How many objects and lists of free-form JSON may stand one in the other. It leaves room for what such JSON is sent
 /// inside of (a task of a lease of a poll's answer): readers commonly end at 128.

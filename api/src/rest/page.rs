@@ -1,5 +1,5 @@
-//! A page of tasks as it is printed: with `includeArtifacts` every task has the member `artifacts`, also when it is empty
-//! (REQ-LIST-05), which ProtoJSON on its own would leave out.
+//! A page of tasks as it is printed: with `includeArtifacts` every task has the member `artifacts`, also when it is empty,
+//! which ProtoJSON on its own would leave out.
 
 use engine::operation::ListedTasks;
 use serde::ser::{Serialize, SerializeMap, Serializer};

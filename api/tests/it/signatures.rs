@@ -82,7 +82,7 @@ fn verifies(card: &Value, keys: &Value) -> bool {
     }
 }
 
-/// Whether an empty string, list or object stands anywhere: verifiers drop those before they verify (AMB-27).
+/// Whether an empty string, list or object stands anywhere: verifiers drop those before they verify.
 fn is_hollow(value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty(),

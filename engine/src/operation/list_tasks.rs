@@ -13,7 +13,7 @@ use crate::{Caller, Engine, database, store};
 pub struct ListedTasks {
     /// The answer.
     pub response: ListTasksResponse,
-    /// Whether `artifacts` is shown on every task, `[]` included (REQ-LIST-05).
+    /// Whether `artifacts` is shown on every task, `[]` included.
     pub include_artifacts: bool,
 }
 
@@ -50,7 +50,7 @@ impl Engine {
         .await
         .map_err(database(doing))?;
         let include_artifacts = request.include_artifacts.unwrap_or(false);
-        // Without historyLength a list shows no history (AMB-23).
+        // Without historyLength a list shows no history.
         let shown = Shown { history: Some(request.history_length.unwrap_or(0)), artifacts: include_artifacts };
         let fit = within_bounds(&tasks, shown).min(page_size);
         let more = tasks.len() > fit;

@@ -13,6 +13,7 @@ mod claim;
 mod get_extended_agent_card;
 mod get_task;
 mod heartbeat;
+mod key;
 pub mod lease;
 mod list_tasks;
 mod poll;

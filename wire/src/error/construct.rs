@@ -163,7 +163,7 @@ impl Error {
         Error::new(Kind::Unavailable, message)
     }
 
-    /// The task's state does not permit the move (lifecycle.tsv).
+    /// The task's state does not permit the move.
     pub fn state_conflict(id: &str, state: TaskState, attempted: Move) -> Self {
         Error::new(Kind::TaskStateConflict, format!("task `{id}` cannot move to {}: it is {state}", attempted.target()))
             .with("taskId", id)

@@ -1,4 +1,4 @@
-//! The table of errors is that of A2A §5.4 and digest section E, and the bodies are what §9.5 and §11.6 ask.
+//! The table of errors is that of A2A §5.4, and the bodies are what §9.5 and §11.6 ask.
 
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What JSON a field takes, and what it becomes (digest section J).
+//! What JSON a field takes, and what it becomes.
 
 use serde_json::{Value, json};
 use wire::{Content, Kind, Part, SendMessageRequest, Timestamp, parse};
