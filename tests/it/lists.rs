@@ -117,3 +117,15 @@ async fn a_page_stays_where_it_began_while_tasks_move(setup: Setup) {
     let expected: Vec<&Value> = (0..8).rev().filter(|n| *n != 2).map(|n| &made[n]).collect();
     assert_eq!(rest, expected);
 }
+
+/// The long run of `./test list`, small: it seeds by SQL, walks every page and explains both.
+#[test]
+fn the_long_run_holds_for_a_few_thousand_tasks() {
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_list"))
+        .args(["--tasks", "5000", "--page", "50", "--requests", "10"])
+        .output()
+        .expect("the list run starts");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(said.contains("they held 5000 tasks, 5000 of them different"), "{said}");
+}

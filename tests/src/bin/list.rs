@@ -94,9 +94,9 @@ async fn seed(database: &Database, tasks: usize) {
     database
         .execute(&format!(
             "INSERT INTO task (id, tenant, agent, context_id, state, status_message, status_kept, status_at, metadata, generation, \
-             history_count, client_seq, answered_seq, artifact_count, artifact_bytes, config_count, cancelable, output_modes, created_at) \
+             history_count, history_bytes, client_seq, answered_seq, artifact_count, artifact_bytes, config_count, cancelable, output_modes, created_at) \
              SELECT gen_random_uuid(), CASE WHEN n <= {tasks} THEN '' ELSE 'other' END, 'demo', 'context-' || n % 1000, \
-             (ARRAY[1, 2, 3, 3, 3, 3, 4, 5])[1 + n % 8], NULL, true, 1700000000000 + n / 3, NULL, 4, 1, 1, 1, 0, 0, 0, true, NULL, \
+             (ARRAY[1, 2, 3, 3, 3, 3, 4, 5])[1 + n % 8], NULL, true, 1700000000000 + n / 3, NULL, 4, 1, 200, 1, 1, 0, 0, 0, true, NULL, \
              1700000000000 + n / 3 FROM generate_series(1, {tasks} + {tasks} / 10) AS n"
         ))
         .await;
