@@ -51,6 +51,30 @@ impl Cursor {
     }
 }
 
+/// Where a page begins: after the one whose token this is, or at the start.
+///
+/// # Errors
+/// `InvalidParams` on `pageToken`.
+pub(crate) fn begin_page(token: &str, key: &SecretKey, query: &str) -> Result<Option<Cursor>, Error> {
+    if token.is_empty() { Ok(None) } else { Cursor::open(token, key, query).map(Some) }
+}
+
+/// Cut what was read (one more than a page may hold) to `size`, and yield the next page's token, empty on the last.
+pub(crate) fn end_page<T>(
+    rows: &mut Vec<T>,
+    size: usize,
+    key: &SecretKey,
+    query: &str,
+    place: impl Fn(&T) -> Cursor,
+) -> String {
+    let more = rows.len() > size;
+    rows.truncate(size);
+    match rows.last() {
+        Some(last) if more => place(last).seal(key, query),
+        _ => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

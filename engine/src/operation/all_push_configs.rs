@@ -6,7 +6,7 @@ use wire::worker::{AuthenticationScheme, ListAllPushNotificationConfigsResponse,
 use super::list_tasks::page_size;
 use super::task_id;
 use crate::change::timestamp;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, begin_page, end_page};
 use crate::{Engine, Worker, database, store};
 
 /// What a worker asks of its view; every member may be left out.
@@ -33,20 +33,13 @@ impl Engine {
         let size = page_size(request.page_size, self.settings())?;
         let task = request.task_id.as_deref().map(task_id).transpose()?;
         let query = format!("all configs {:?} {task:?}", worker.agents);
-        let after = match request.page_token.as_deref().unwrap_or_default() {
-            "" => None,
-            token => Some(Cursor::open(token, self.secrets(), &query)?.id),
-        };
+        let token = request.page_token.as_deref().unwrap_or_default();
+        let after = begin_page(token, self.secrets(), &query)?.map(|cursor| cursor.id);
         let agents = worker.agents.as_deref();
         let mut rows = store::push::configs_for_agents(self.store().read(), agents, task, after, size as u64 + 1)
             .await
             .map_err(database("listing push configs"))?;
-        let more = rows.len() > size;
-        rows.truncate(size);
-        let next_page_token = match rows.last() {
-            Some(last) if more => Cursor { at: 0, id: last.id }.seal(self.secrets(), &query),
-            _ => String::new(),
-        };
+        let next_page_token = end_page(&mut rows, size, self.secrets(), &query, |last| Cursor { at: 0, id: last.id });
         let records = rows.into_iter().map(|row| PushConfigRecord {
             row: row.id.to_string(),
             id: row.config_id,

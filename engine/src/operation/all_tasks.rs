@@ -5,7 +5,7 @@ use wire::{Error, TaskState, Tenant};
 
 use super::list_tasks::page_size;
 use crate::change::{state_of, timestamp};
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, begin_page, end_page};
 use crate::store::task::TaskFilter;
 use crate::view::{Shown, within_bounds};
 use crate::{Engine, Worker, database, store};
@@ -47,21 +47,14 @@ impl Engine {
             status_from: None,
         };
         let query = format!("all tasks {tenant:?} {filter:?}");
-        let after = match request.page_token.as_deref().unwrap_or_default() {
-            "" => None,
-            token => Some(Cursor::open(token, self.secrets(), &query)?.id),
-        };
+        let token = request.page_token.as_deref().unwrap_or_default();
+        let after = begin_page(token, self.secrets(), &query)?.map(|cursor| cursor.id);
         let mut tasks =
             store::task::list_for_agents(self.store().read(), tenant.as_ref(), &filter, after, size as u64 + 1)
                 .await
                 .map_err(database("listing an agent's tasks"))?;
         let fit = within_bounds(&tasks, Shown::ALL).min(size);
-        let more = tasks.len() > fit;
-        tasks.truncate(fit);
-        let next_page_token = match tasks.last() {
-            Some(last) if more => Cursor { at: 0, id: last.id }.seal(self.secrets(), &query),
-            _ => String::new(),
-        };
+        let next_page_token = end_page(&mut tasks, fit, self.secrets(), &query, |last| Cursor { at: 0, id: last.id });
         let views = self.view_many(&tasks, Shown::ALL).await?;
         let records = tasks.iter().zip(views).map(|(row, view)| TaskRecord {
             id: view.id,

@@ -2,7 +2,7 @@
 
 use wire::{Error, ListTasksRequest, ListTasksResponse, Task, TaskState};
 
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, begin_page, end_page};
 use crate::settings::Settings;
 use crate::store::task::TaskFilter;
 use crate::view::{Shown, within_bounds};
@@ -33,10 +33,7 @@ impl Engine {
             ..TaskFilter::default()
         };
         let query = format!("tasks {} {filter:?}", caller.tenant.as_str());
-        let after = match request.page_token.as_str() {
-            "" => None,
-            token => Some(Cursor::open(token, self.secrets(), &query)?),
-        };
+        let after = begin_page(&request.page_token, self.secrets(), &query)?;
         let db = self.store().read();
         let doing = "listing tasks";
         // One more than the page tells whether there is another page.
@@ -53,16 +50,12 @@ impl Engine {
         // Without historyLength a list shows no history.
         let shown = Shown { history: Some(request.history_length.unwrap_or(0)), artifacts: include_artifacts };
         let fit = within_bounds(&tasks, shown).min(page_size);
-        let more = tasks.len() > fit;
-        tasks.truncate(fit);
-        let total_size = match (&after, more) {
+        let next_page_token =
+            end_page(&mut tasks, fit, self.secrets(), &query, |last| Cursor { at: last.status_at, id: last.id });
+        let total_size = match (&after, next_page_token.is_empty()) {
             // The only page holds them all.
-            (None, false) => tasks.len() as u64,
+            (None, true) => tasks.len() as u64,
             _ => store::task::count(db, &caller.tenant, &filter).await.map_err(database(doing))?,
-        };
-        let next_page_token = match tasks.last() {
-            Some(last) if more => Cursor { at: last.status_at, id: last.id }.seal(self.secrets(), &query),
-            _ => String::new(),
         };
         let tasks: Vec<Task> = self.view_many(&tasks, shown).await?;
         let total_size = i32::try_from(total_size).unwrap_or(i32::MAX);

@@ -13,7 +13,7 @@ use super::list_tasks::page_size;
 use super::send_message::new_lane;
 use super::task_id;
 use crate::change::{delivery, to_text};
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, begin_page, end_page};
 use crate::settings::Agent;
 use crate::store::Write;
 use crate::store::task::TaskAndWork;
@@ -93,22 +93,14 @@ impl Engine {
         let id = task_id(&request.task_id)?;
         let read = self.task_for_config(caller, id, &request.task_id).await?;
         let query = format!("configs {} {}", caller.tenant.as_str(), read.task.id);
-        let after = match request.page_token.as_str() {
-            "" => None,
-            token => Some(Cursor::open(token, self.secrets(), &query)?.id),
-        };
+        let after = begin_page(&request.page_token, self.secrets(), &query)?.map(|cursor| cursor.id);
         // All of them unless the client asks for less: a task holds few.
         let asked = Some(request.page_size).filter(|size| *size != 0).unwrap_or(self.settings().page_max);
         let size = page_size(Some(asked), self.settings())?;
         let mut rows = store::push::configs(self.store().read(), &caller.tenant, read.task.id, after, size as u64 + 1)
             .await
             .map_err(database("listing push configs"))?;
-        let more = rows.len() > size;
-        rows.truncate(size);
-        let next_page_token = match rows.last() {
-            Some(last) if more => Cursor { at: 0, id: last.id }.seal(self.secrets(), &query),
-            _ => String::new(),
-        };
+        let next_page_token = end_page(&mut rows, size, self.secrets(), &query, |last| Cursor { at: 0, id: last.id });
         let configs = rows.iter().map(view::push_config).collect();
         Ok(ListTaskPushNotificationConfigsResponse { configs, next_page_token })
     }
