@@ -7,7 +7,6 @@ use crate::{Config, Failure, Shutdown, serve, work};
 use engine::Bus;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
-use tokio::net::TcpListener;
 use worker::builtin::Demo;
 
 /// Connections to the embedded store: readers beside the one writer.
@@ -47,7 +46,14 @@ impl Options {
 pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result<(), Failure> {
     let http = serve::listen(config.listen).await?;
     let url = format!("http://{}", http.local_addr()?);
-    let (grpc, grpc_at) = listen_grpc(&config).await?;
+    let (grpc, moved) = serve::listen_grpc(&config).await?;
+    let grpc_at = match (&grpc, config.listen_grpc) {
+        (Some(grpc), Some(wanted)) if moved => {
+            format!("{} ({} is taken; --grpc-port chooses another)", grpc.local_addr()?, wanted.port())
+        }
+        (Some(grpc), _) => grpc.local_addr()?.to_string(),
+        (None, _) => "off".into(),
+    };
     let (database, data) = place(&config, options)?;
     let store = connect(&database, CONNECTIONS).await?;
     engine::migrate(&store).await?;
@@ -99,26 +105,6 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     sweeps.abort();
     parts.store.close().await;
     early.unwrap_or(Ok(()))
-}
-
-/// The port for gRPC, and where that is in words. A default port that another process has is no reason not to start.
-async fn listen_grpc(config: &Config) -> Result<(Option<TcpListener>, String), Failure> {
-    let Some(mut address) = config.listen_grpc else { return Ok((None, "off".into())) };
-    let mut taken = String::new();
-    let listener = match TcpListener::bind(address).await {
-        Err(error)
-            if error.kind() == std::io::ErrorKind::AddrInUse
-                && *config.source("listen.grpc_port") == Source::Default =>
-        {
-            taken = format!(" ({} is taken; --grpc-port chooses another)", address.port());
-            address.set_port(0);
-            serve::listen(address).await?
-        }
-        Err(error) => return Err(format!("listening on {address}: {error}").into()),
-        Ok(listener) => listener,
-    };
-    let at = format!("{}{taken}", listener.local_addr()?);
-    Ok((Some(listener), at))
 }
 
 /// The database's URL, and where that is in words.

@@ -1,5 +1,6 @@
 //! The replicated processes: `taskyard api` and `taskyard notifier`, on Postgres and, as long as it is there, Redis.
 
+use crate::config::Source;
 use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown};
 use engine::{Bus, Interests};
@@ -11,18 +12,23 @@ use tokio::net::TcpListener;
 /// # Errors
 /// No database is configured or reachable, its tables are not those of this release, or the port is taken.
 pub async fn api(config: Config, shutdown: Shutdown) -> Result<(), Failure> {
-    let store = connect(config.database_url("api")?, config.database_connections).await?;
+    let database = config.database_url("api")?;
+    // The ports first: a process that cannot have them leaves nothing behind in the database.
+    let http = listen(config.listen).await?;
+    let (grpc, moved) = listen_grpc(&config).await?;
+    let store = connect(database, config.database_connections).await?;
     let parts = Parts::of(&config, store).await?;
     tell_about_secrets(&config);
     let engine = parts.engine(&config, bus(&config, Interests { tasks: true, deliveries: false })?);
-    let http = listen(config.listen).await?;
     tracing::info!(address = %http.local_addr()?, "serving");
-    let grpc = match config.listen_grpc {
-        Some(address) => Some(listen(address).await?),
-        None => None,
-    };
     if let Some(grpc) = &grpc {
-        tracing::info!(address = %grpc.local_addr()?, "serving gRPC");
+        let address = grpc.local_addr()?;
+        match moved {
+            true => {
+                tracing::warn!(%address, "serving gRPC, on a free port: the default one is taken; --grpc-port chooses another")
+            }
+            false => tracing::info!(%address, "serving gRPC"),
+        }
     }
     let listeners = api::Listeners { http, grpc };
     let sweeps = tokio::spawn({
@@ -51,6 +57,23 @@ pub async fn notifier(config: Config, shutdown: Shutdown) -> Result<(), Failure>
     keeping_time.abort();
     parts.store.close().await;
     Ok(notified?)
+}
+
+/// The gRPC listener, if there is to be one, and whether it had to move: where nobody chose the port and the default one is taken, a free
+/// one does, so that a second process on the same machine starts as easily as the first.
+pub(crate) async fn listen_grpc(config: &Config) -> Result<(Option<tokio::net::TcpListener>, bool), Failure> {
+    let Some(mut address) = config.listen_grpc else { return Ok((None, false)) };
+    match tokio::net::TcpListener::bind(address).await {
+        Ok(listener) => Ok((Some(listener), false)),
+        Err(error)
+            if error.kind() == std::io::ErrorKind::AddrInUse
+                && *config.source("listen.grpc_port") == Source::Default =>
+        {
+            address.set_port(0);
+            Ok((Some(listen(address).await?), true))
+        }
+        Err(error) => Err(format!("listening on {address}: {error}").into()),
+    }
 }
 
 /// How the api serves. Its cards say where gRPC is: where the operator says, else where it listens when that is one address and nobody
