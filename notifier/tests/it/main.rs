@@ -1,7 +1,7 @@
 //! The notifier on both stores, against a receiver that answers as it is told.
 //!
-//! Postgres takes part when `TASKYARD_TEST_POSTGRES` names a server (`postgres://user@host:port`); each test makes a database of its own
-//! there and drops it. Tests wait for what they wait for, never for a time.
+//! `TASKYARD_TEST_POSTGRES` names a server (`postgres://user@host:port`); each test makes a database of its own there and drops it. Without
+//! one they fail, unless `TASKYARD_TEST_SERVICES_OPTIONAL=1` does without. Tests wait for what they wait for, never for a time.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -48,7 +48,14 @@ pub(crate) async fn on_sqlite<F: Future<Output = ()>>(test: impl FnOnce(Place) -
 }
 
 pub(crate) async fn on_postgres<F: Future<Output = ()>>(test: impl FnOnce(Place) -> F) {
-    let Ok(server) = std::env::var("TASKYARD_TEST_POSTGRES") else { return };
+    let Ok(server) = std::env::var("TASKYARD_TEST_POSTGRES") else {
+        let optional = std::env::var("TASKYARD_TEST_SERVICES_OPTIONAL").is_ok_and(|value| value == "1");
+        assert!(
+            optional,
+            "TASKYARD_TEST_POSTGRES is not set: run `./test`; TASKYARD_TEST_SERVICES_OPTIONAL=1 does without"
+        );
+        return;
+    };
     let (authority, name) = server.split_once("://").unwrap();
     let authority = format!("{authority}://{}", name.split('/').next().unwrap());
     let admin = Store::connect(&format!("{authority}/postgres"), 1).await.unwrap();
