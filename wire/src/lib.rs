@@ -18,6 +18,7 @@ pub mod security;
 pub mod task;
 pub mod tenant;
 pub mod timestamp;
+pub mod v03;
 pub mod worker;
 
 mod catalog;
@@ -26,6 +27,7 @@ mod json;
 mod parse;
 mod proto;
 mod validate;
+mod version;
 
 pub use card::{
     AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentInterface, AgentProvider, AgentSkill,
@@ -56,3 +58,4 @@ pub use task::{Task, TaskState, TaskStatus};
 pub use tenant::{AgentName, Tenant};
 pub use timestamp::Timestamp;
 pub use validate::{Path, Validate, validate};
+pub use version::Version;

@@ -53,6 +53,12 @@ impl Element for Bytes {
     }
 }
 
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Base64(&self.0).serialize(serializer)
+    }
+}
+
 impl Serialize for Base64<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&Base64Display::new(self.0, &STANDARD))

@@ -15,3 +15,4 @@ mod tenant;
 mod timestamp;
 mod tsv;
 mod update;
+mod v03;
