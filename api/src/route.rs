@@ -88,7 +88,7 @@ pub(crate) fn is_rpc(rest: &str) -> bool {
 /// `InvalidParams` on `tenant` when it cannot be one or differs from the path's.
 pub(crate) fn with_tenant(caller: &Caller, named: &str) -> Result<Caller, Error> {
     let tenant = same(&caller.tenant, Tenant::parse(named)?)?;
-    Ok(Caller { tenant, agent: caller.agent.clone() })
+    Ok(Caller { tenant, ..caller.clone() })
 }
 
 fn same(path: &Tenant, named: Tenant) -> Result<Tenant, Error> {

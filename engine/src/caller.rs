@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire::{Error, Tenant};
+use wire::{Error, Tenant, Version};
 
 use crate::Engine;
 use crate::settings::Agent;
@@ -14,6 +14,16 @@ pub struct Caller {
     pub tenant: Tenant,
     /// Which agent's.
     pub agent: Arc<Agent>,
+    /// The version it speaks, in which it is also notified. Operations do the same in every version.
+    pub version: Version,
+}
+
+impl Caller {
+    /// The same caller, speaking this version.
+    #[must_use]
+    pub fn speaking(self, version: Version) -> Caller {
+        Caller { version, ..self }
+    }
 }
 
 /// A worker, and the agents it may work for.
@@ -31,11 +41,12 @@ impl Worker {
 }
 
 impl Engine {
-    /// A caller of this tenant at this agent (none: the default one), or nothing when there is no such agent.
+    /// A caller of this tenant at this agent (none: the default one) that speaks the current version, or nothing when
+    /// there is no such agent.
     pub fn caller(&self, tenant: Tenant, agent: Option<&str>) -> Option<Caller> {
         let name = agent.unwrap_or(&self.settings().default_agent);
         let agent = self.settings().agents.get(name)?.clone();
-        Some(Caller { tenant, agent })
+        Some(Caller { tenant, agent, version: Version::default() })
     }
 
     /// The agent a task belongs to. One that has left the configuration still has tasks to finish.

@@ -16,6 +16,8 @@ pub struct Model {
     pub token: Option<Vec<u8>>,
     pub scheme: Option<String>,
     pub credentials: Option<Vec<u8>>,
+    /// The protocol version its receiver is told in, as `Major.Minor`.
+    pub version: String,
     pub created_at: i64,
 }
 

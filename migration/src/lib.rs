@@ -10,6 +10,7 @@ use sea_orm_migration::prelude::*;
 
 mod m0001_tasks;
 mod m0002_push;
+mod m0003_version;
 
 /// Every migration in order.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +19,6 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_tasks::Tasks), Box::new(m0002_push::Push)]
+        vec![Box::new(m0001_tasks::Tasks), Box::new(m0002_push::Push), Box::new(m0003_version::PushVersion)]
     }
 }

@@ -14,6 +14,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Client, StatusCode, redirect};
 use url::Url;
 use uuid::Uuid;
+use wire::Version;
 
 use crate::Options;
 use crate::address::{Guard, Refused};
@@ -88,12 +89,31 @@ pub(crate) enum Poison {
     Url,
     #[error("the notification's body is missing or no JSON object")]
     Body,
+    #[error("the config's version is none that is spoken here")]
+    Version,
+    #[error("the notification's body is no stream response that could be told in the config's version")]
+    Untold,
 }
 
 /// Where the requests of one lane go, and what they all carry.
 pub(crate) struct Target {
     url: Url,
     headers: HeaderMap,
+    version: Version,
+}
+
+impl Target {
+    /// The body to send: the stored text as it is, if it is a JSON object, or what another version makes of it.
+    pub(crate) fn body(&self, stored: Option<String>) -> Result<String, Poison> {
+        let body = stored.ok_or(Poison::Body)?;
+        let object =
+            serde_json::from_str::<&serde_json::value::RawValue>(&body).is_ok_and(|raw| raw.get().starts_with('{'));
+        match self.version {
+            _ if !object => Err(Poison::Body),
+            Version::V1 => Ok(body),
+            Version::V03 => wire::v03::notification(&body).map_err(|_| Poison::Untold),
+        }
+    }
 }
 
 /// One notification, ready to be sent.
@@ -142,6 +162,7 @@ impl Sender {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Poison::Url);
         }
+        let version = Version::parse(&receiver.version).ok_or(Poison::Version)?;
         let open = |sealed: &Option<Vec<u8>>| match sealed {
             Some(sealed) => self.secrets.open(lane, sealed).map(|plain| Some(plain).filter(|plain| !plain.is_empty())),
             None => Ok(None),
@@ -151,9 +172,13 @@ impl Sender {
         let scheme = receiver.scheme.as_deref().filter(|scheme| !scheme.is_empty());
 
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/a2a+json"));
+        let content_type = match version {
+            Version::V1 => "application/a2a+json",
+            Version::V03 => "application/json",
+        };
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        headers.insert(HeaderName::from_static("a2a-version"), HeaderValue::from_static("1.0"));
+        headers.insert(HeaderName::from_static("a2a-version"), HeaderValue::from_static(version.as_str()));
         if let (Some(scheme), Some(credentials)) = (scheme, credentials) {
             headers.insert(AUTHORIZATION, secret(&format!("{scheme} {credentials}"))?);
         }
@@ -162,7 +187,7 @@ impl Sender {
             headers.insert(HeaderName::from_static("x-a2a-notification-token"), token.clone());
             headers.insert(HeaderName::from_static("a2a-notification-token"), token);
         }
-        Ok(Target { url, headers })
+        Ok(Target { url, headers, version })
     }
 
     /// Send one notification. `now` is for dates in the answer.
@@ -218,14 +243,6 @@ fn secret(text: &str) -> Result<HeaderValue, Poison> {
     let mut value = HeaderValue::from_str(text).map_err(|_| Poison::Header)?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// The body to send: the stored text as it is, if it is a JSON object.
-pub(crate) fn body(stored: Option<String>) -> Result<String, Poison> {
-    let body = stored.ok_or(Poison::Body)?;
-    let object =
-        serde_json::from_str::<&serde_json::value::RawValue>(&body).is_ok_and(|raw| raw.get().starts_with('{'));
-    if object { Ok(body) } else { Err(Poison::Body) }
 }
 
 fn classify(error: &reqwest::Error, https: bool) -> Class {

@@ -14,7 +14,7 @@ use entity::push_delivery::State;
 use futures_util::FutureExt;
 use uuid::Uuid;
 
-use crate::attempt::{self, Class, Notification, Outcome, Poison, Sender, Target};
+use crate::attempt::{Class, Notification, Outcome, Poison, Sender, Target};
 use crate::flush::Flusher;
 use crate::schedule::Schedule;
 
@@ -166,7 +166,7 @@ async fn deliver(
     let lane = lease.held.lane;
     let at = place.clock.now();
     let attempt = lease.inner().attempts.saturating_add(1);
-    let ready = target.as_ref().map_err(|poison| *poison).and_then(|target| Ok((target, attempt::body(body)?)));
+    let ready = target.as_ref().map_err(|poison| *poison).and_then(|target| Ok((target, target.body(body)?)));
     let (target, body) = match ready {
         Ok(ready) => ready,
         Err(poison) => {

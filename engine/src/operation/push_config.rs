@@ -14,7 +14,6 @@ use super::send_message::new_lane;
 use super::task_id;
 use crate::change::{delivery, to_text};
 use crate::cursor::{Cursor, begin_page, end_page};
-use crate::settings::Agent;
 use crate::store::Write;
 use crate::store::task::TaskAndWork;
 use crate::view::Shown;
@@ -49,7 +48,7 @@ impl Engine {
             let before = read.task.config_count;
             let now = self.clock().now();
             let mut write = Write::new();
-            let Put { row, hints } = self.put_push_config(&caller.agent, &mut read, &request, now, &mut write).await?;
+            let Put { row, hints } = self.put_push_config(caller, &mut read, &request, now, &mut write).await?;
             guard(&read, before, read.task.config_count, &mut write);
             if attempt.write(write).await? {
                 self.bus().send(hints);
@@ -155,20 +154,20 @@ impl Engine {
     /// `ResourceExhausted` when the task holds its maximum and this would be one more.
     pub(super) async fn put_push_config(
         &self,
-        agent: &Agent,
+        caller: &Caller,
         read: &mut TaskAndWork,
         config: &TaskPushNotificationConfig,
         now: i64,
         write: &mut Write,
     ) -> Result<Put, Error> {
-        let tenant = Tenant::parse(&read.task.tenant)?;
+        let Caller { tenant, agent, .. } = caller;
         let known = match config.id.as_str() {
             "" => None,
-            id => store::push::config(self.store().read(), &tenant, read.task.id, id)
+            id => store::push::config(self.store().read(), tenant, read.task.id, id)
                 .await
                 .map_err(database("reading a push config to replace"))?,
         };
-        let mut row = self.new_push_config(&tenant, read.task.id, config, now)?;
+        let mut row = self.new_push_config(caller, read.task.id, config, now)?;
         let mut hints = Vec::new();
         match known {
             Some(known) => {
@@ -187,7 +186,7 @@ impl Engine {
                 read.task.config_count += 1;
                 let mut lane = new_lane(&row);
                 if agent.push_snapshot {
-                    self.add_snapshot(&tenant, &read.task, &mut lane, now, write).await?;
+                    self.add_snapshot(tenant, &read.task, &mut lane, now, write).await?;
                     hints.push(Hint::Delivery);
                 }
                 write.insert(push_lane::ActiveModel::from(lane));
@@ -221,10 +220,10 @@ impl Engine {
         Ok(())
     }
 
-    /// The row of a config that is new.
+    /// The row of a config that is new. Its receiver is told in the version that the caller speaks.
     pub(super) fn new_push_config(
         &self,
-        tenant: &Tenant,
+        caller: &Caller,
         task: Uuid,
         config: &TaskPushNotificationConfig,
         now: i64,
@@ -232,13 +231,14 @@ impl Engine {
         let id = self.ids().next();
         let mut row = push_config::Model {
             id,
-            tenant: tenant.as_str().to_owned(),
+            tenant: caller.tenant.as_str().to_owned(),
             task_id: task,
             config_id: if config.id.is_empty() { id.to_string() } else { config.id.clone() },
             url: config.url.clone(),
             token: None,
             scheme: config.authentication.as_ref().map(|auth| auth.scheme.clone()),
             credentials: None,
+            version: caller.version.as_str().to_owned(),
             created_at: now,
         };
         self.seal(&mut row, id, config)?;

@@ -202,7 +202,7 @@ impl Engine {
         let inline = configuration.task_push_notification_config.as_ref();
         let mut hints = vec![Hint::Work { agent: caller.agent.name.clone() }];
         if let Some(config) = inline {
-            let row = self.new_push_config(&caller.tenant, new, config, now)?;
+            let row = self.new_push_config(caller, new, config, now)?;
             let mut lane = new_lane(&row);
             lane.tail = 1;
             lane.due_at = Some(now);
@@ -288,7 +288,7 @@ impl Engine {
         let mut read = read;
         let mut hints = Vec::new();
         if let Some(config) = &configuration.task_push_notification_config {
-            let put = self.put_push_config(&caller.agent, &mut read, config, now, write).await?;
+            let put = self.put_push_config(caller, &mut read, config, now, write).await?;
             hints.extend(put.hints);
         }
         let mut change = Change::begin(read, &caller.agent, now);

@@ -91,6 +91,8 @@ pub struct Receiver {
     pub scheme: Option<String>,
     /// The sealed credentials.
     pub credentials: Option<Vec<u8>>,
+    /// The protocol version it is told in, as `Major.Minor`.
+    pub version: String,
 }
 
 impl std::fmt::Debug for Receiver {
@@ -263,6 +265,7 @@ pub async fn read(store: &Store, lanes: &[Held]) -> Result<HashMap<Uuid, Line>, 
                 token: row.try_get("", "token")?,
                 scheme: row.try_get("", "scheme")?,
                 credentials: row.try_get("", "credentials")?,
+                version: row.try_get("", "version")?,
             });
         }
         if let Some(sequence) = row.try_get("", "sequence")? {

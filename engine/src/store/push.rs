@@ -63,7 +63,7 @@ pub async fn configs_for_agents<C: ConnectionTrait>(
     select.order_by_asc(push_config::Column::Id).limit(limit).all(db).await
 }
 
-/// Put another url and other secrets under the same row: its lane goes on, and the next attempt uses them.
+/// Put another url, other secrets and another version under the same row: its lane goes on, and the next attempt uses them.
 pub fn replace_config(config: &push_config::Model) -> UpdateStatement {
     Query::update()
         .table(push_config::Entity)
@@ -71,6 +71,7 @@ pub fn replace_config(config: &push_config::Model) -> UpdateStatement {
         .value(push_config::Column::Token, config.token.clone())
         .value(push_config::Column::Scheme, config.scheme.clone())
         .value(push_config::Column::Credentials, config.credentials.clone())
+        .value(push_config::Column::Version, config.version.clone())
         .and_where(Expr::col(push_config::Column::Id).eq(config.id))
         .to_owned()
 }

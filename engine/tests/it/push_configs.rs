@@ -1,7 +1,7 @@
 //! Push configs: what is stored, what is shown, and which deliveries exist.
 
 use serde_json::{Value, json};
-use wire::{Kind, TaskPushNotificationConfig};
+use wire::{Kind, TaskPushNotificationConfig, Version};
 
 use crate::fixture::*;
 use crate::on_every_store;
@@ -43,6 +43,37 @@ on_every_store! {
         let first = configs(&f, json!({"taskId": task.id, "pageSize": 3})).await;
         let rest = configs(&f, json!({"taskId": task.id, "pageSize": 3, "pageToken": first.next_page_token})).await;
         assert_eq!((first.configs.len(), rest.configs.len(), rest.next_page_token.as_str()), (3, 1, ""));
+    }
+
+    /// A config is told in the version its maker spoke, however it was made; who replaces it speaks for it from then on.
+    async fn a_config_keeps_its_makers_version(f: Fixture) {
+        let (new, old) = (caller(&f.engine, ""), caller(&f.engine, "").speaking(Version::V03));
+        let config = |id: &str| json!({"id": id, "url": "https://example.com/"});
+        let inline = |id: &str, mut request: wire::SendMessageRequest| {
+            request.configuration.as_mut().unwrap().task_push_notification_config =
+                Some(serde_json::from_value(config(id)).unwrap());
+            request
+        };
+        let sent = f.engine.send_message(&old, None, inline("begun", say("x"))).await.unwrap();
+        let task = task_of(sent).id;
+        f.engine.send_message(&old, None, inline("sent", say_to(&task, "y"))).await.unwrap();
+        f.engine.send_message(&new, None, inline("now", say_to(&task, "z"))).await.unwrap();
+        let set = async |who: &engine::Caller, id: &str| {
+            let mut request: TaskPushNotificationConfig = serde_json::from_value(config(id)).unwrap();
+            request.task_id.clone_from(&task);
+            f.engine.create_push_config(who, request).await.unwrap();
+        };
+        set(&old, "made").await;
+        set(&new, "plain").await;
+        let of = async |version: &str, ids: &str| {
+            f.count(&format!("push_config WHERE version = '{version}' AND config_id IN ({ids})")).await
+        };
+        assert_eq!(of("0.3", "'begun', 'sent', 'made'").await, 3);
+        assert_eq!(of("1.0", "'now', 'plain'").await, 2);
+        set(&new, "made").await;
+        set(&old, "plain").await;
+        assert_eq!((of("1.0", "'made'").await, of("0.3", "'plain'").await), (1, 1));
+        assert_eq!(f.count("push_config").await, 5);
     }
 
     /// Each event is a delivery of each config, numbered without a gap; a later config hears first how the task stands.

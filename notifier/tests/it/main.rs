@@ -15,6 +15,7 @@ mod receiver;
 mod request;
 mod retry;
 mod stop;
+mod version;
 
 /// Run each test once a store.
 macro_rules! on_both_stores {

@@ -128,10 +128,11 @@ impl Place {
             token: None,
             scheme: None,
             credentials: None,
+            version: "1.0".into(),
             created_at: self.clock.now(),
         };
         change(&mut config);
-        let tenant = config.tenant.clone();
+        let (tenant, task_id) = (config.tenant.clone(), config.task_id);
         let lane = push_lane::Model {
             id,
             tenant: tenant.clone(),

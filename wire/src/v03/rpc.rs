@@ -12,7 +12,6 @@ use crate::push::{
 };
 use crate::request::{CancelTaskRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest};
 use crate::response::SendMessageResponse;
-use crate::rules;
 use serde::Serialize;
 
 /// The params of `message/send` and `message/stream`.
@@ -70,18 +69,13 @@ pub fn get_push_config_request(bytes: &[u8]) -> Result<GetTaskPushNotificationCo
     Ok(GetTaskPushNotificationConfigRequest { tenant, task_id, id })
 }
 
-/// The params of `tasks/pushNotificationConfig/list`: the largest page, as 0.3 knows no next one.
+/// The params of `tasks/pushNotificationConfig/list`: 0.3 knows no pages, and is answered with all of them.
 ///
 /// # Errors
 /// As of [`send_request`].
 pub fn list_push_configs_request(bytes: &[u8]) -> Result<ListTaskPushNotificationConfigsRequest, Error> {
     let TaskParams { tenant, id: task_id, .. } = read(bytes, |_, _| {})?;
-    Ok(ListTaskPushNotificationConfigsRequest {
-        tenant,
-        task_id,
-        page_size: rules::PAGE_SIZE,
-        page_token: String::new(),
-    })
+    Ok(ListTaskPushNotificationConfigsRequest { tenant, task_id, ..Default::default() })
 }
 
 /// The params of `tasks/pushNotificationConfig/delete`.

@@ -121,7 +121,7 @@ macro_rules! statements {
         pub(crate) const READ: &str = concat!(
             "SELECT r.lane, c.url, ",
             origin!($position),
-            " AS origin, c.token, c.scheme, c.credentials, d.sequence, d.generation, d.state, ",
+            " AS origin, c.token, c.scheme, c.credentials, c.version, d.sequence, d.generation, d.state, ",
             "coalesce(d.body, e.body) AS body FROM ",
             $from,
             " LEFT JOIN push_config c ON c.id = r.lane ",

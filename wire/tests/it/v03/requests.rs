@@ -245,7 +245,7 @@ fn the_other_params_of_json_rpc_are_read() {
     assert_eq!(read(rpc::get_task_request, &json!({"id": "t", "historyLength": 0})), json!({"id": "t"}));
     assert_eq!(read(rpc::cancel_task_request, &task), json!({"id": "t", "metadata": {"m": 1}}));
     assert_eq!(read(rpc::subscribe_request, &task), json!({"id": "t"}));
-    assert_eq!(read(rpc::list_push_configs_request, &task), json!({"taskId": "t", "pageSize": 100}));
+    assert_eq!(read(rpc::list_push_configs_request, &task), json!({"taskId": "t"}));
     let config = json!({"id": "t", "pushNotificationConfigId": "p"});
     assert_eq!(read(rpc::get_push_config_request, &config), json!({"taskId": "t", "id": "p"}));
     assert_eq!(read(rpc::get_push_config_request, &json!({"id": "t"})), json!({"taskId": "t", "id": ""}));
