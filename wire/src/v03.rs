@@ -14,6 +14,9 @@
 //! the proto's dialect `referenceTaskIds`. `data` is an object in 0.3; other values travel as `{"value": ..}` with
 //! `data_part_compat` in the part's metadata, as the official SDKs have it, and come back from there.
 //!
+//! In the proto's dialect `blocking` has no presence: a client that says no and one that says nothing send the same, and
+//! both are answered at once. Elsewhere absent is yes.
+//!
 //! `fileWithBytes` holds what the proto says, the file's bytes. The Python and Go SDKs of 0.3 put base64 text there
 //! instead, the JavaScript and Java ones do not; the two cannot be told apart by their content.
 
@@ -21,6 +24,7 @@ use crate::error::Error;
 use crate::event::StreamResponse;
 
 mod answer;
+mod card;
 mod names;
 #[expect(private_interfaces, reason = "declared by the wire's macro, which makes types public")]
 mod part;
@@ -29,6 +33,8 @@ pub mod proto;
 mod request;
 pub mod rpc;
 mod word;
+
+pub use card::card;
 
 /// The body of a webhook call in 0.3, from the one in 1.0: the bare object with its `kind`.
 ///

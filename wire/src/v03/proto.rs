@@ -5,8 +5,10 @@
 //! the others.
 
 use super::answer::{ArtifactUpdate, Dialect, Message, PushConfig, StatusUpdate, Task};
+use super::card::of_proto;
 use super::names;
 use super::request::{ConfigsOf, CreateConfig, NamedConfig, NamedTask, check_create, check_send, length, read};
+use crate::card::AgentCard;
 use crate::error::Error;
 use crate::event::StreamResponse;
 use crate::push::{
@@ -16,6 +18,7 @@ use crate::push::{
 use crate::request::{CancelTaskRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest};
 use crate::response::SendMessageResponse;
 use serde::Serialize;
+use serde_json::Value;
 
 /// `SendMessageRequest`, for both sends.
 ///
@@ -171,4 +174,12 @@ pub fn push_configs(page: &ListTaskPushNotificationConfigsResponse) -> impl Seri
         configs: page.configs.iter().map(NamedPushConfig::from).collect(),
         next_page_token: &page.next_page_token,
     }
+}
+
+/// `AgentCard`. Without an interface of 0.3 it has no `url`.
+///
+/// # Errors
+/// `Internal`, when a card cannot be printed.
+pub fn card(card: &AgentCard) -> Result<Value, Error> {
+    of_proto(card)
 }

@@ -73,7 +73,7 @@ message! {
         push_notification: Option<PushConfig> as "pushNotification";
         /// How many messages; 0 is unset.
         history_length: Option<i32> as "historyLength", rules::length;
-        /// Whether to wait; absent is yes.
+        /// Whether to wait; absent is yes, in the proto's dialect no.
         blocking: Option<bool> as "blocking";
     }
 
@@ -252,23 +252,27 @@ fn check_schemes(schemes: &[String], at: &Path<'_>, out: &mut Vec<Violation>) {
 
 impl From<SendParams> for SendMessageRequest {
     fn from(params: SendParams) -> Self {
+        let message = params.message.or(params.request);
+        // The proto does not print `false`: whoever sends options without it and speaks that dialect asks not to wait.
+        let waits = message.as_ref().is_none_or(|message| message.content.is_empty());
         SendMessageRequest {
             tenant: params.tenant,
-            message: params.message.or(params.request).map(message::Message::from),
-            configuration: params.configuration.map(SendMessageConfiguration::from),
+            message: message.map(message::Message::from),
+            configuration: params.configuration.map(|configuration| configuration.translated(waits)),
             metadata: params.metadata,
         }
     }
 }
 
-impl From<Configuration> for SendMessageConfiguration {
-    fn from(configuration: Configuration) -> Self {
-        let config = configuration.push_notification_config.or(configuration.push_notification);
+impl Configuration {
+    /// The options of 1.0; `waits` is what is meant by saying nothing of it.
+    fn translated(self, waits: bool) -> SendMessageConfiguration {
+        let config = self.push_notification_config.or(self.push_notification);
         SendMessageConfiguration {
-            accepted_output_modes: configuration.accepted_output_modes,
+            accepted_output_modes: self.accepted_output_modes,
             task_push_notification_config: config.map(TaskPushNotificationConfig::from),
-            history_length: length(configuration.history_length),
-            return_immediately: configuration.blocking == Some(false),
+            history_length: length(self.history_length),
+            return_immediately: !self.blocking.unwrap_or(waits),
         }
     }
 }

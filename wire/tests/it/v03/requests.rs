@@ -373,3 +373,24 @@ fn a_config_of_the_proto_is_read_from_the_request_or_from_what_it_holds() {
         assert_eq!(refused(proto::create_push_config_request, &sent), expected, "{sent}");
     }
 }
+
+/// The proto has no presence there: false is not printed.
+#[test]
+fn saying_nothing_of_waiting_is_yes_but_in_the_dialect_of_the_proto() {
+    let sent = |parts: &str, options: Value| {
+        let mut sent = json!({"message": {"messageId": "m", "role": "user", parts: [{"text": "x"}]}});
+        sent["configuration"] = options;
+        sent
+    };
+    let cases = [
+        (sent("parts", json!({})), false),
+        (sent("content", json!({})), true),
+        (sent("content", json!({"blocking": true})), false),
+        (sent("content", json!({"blocking": false})), true),
+        (sent("content", json!(null)), false),
+    ];
+    for (sent, at_once) in cases {
+        let request = proto::send_request(&text(&sent)).unwrap();
+        assert_eq!(request.configuration.is_some_and(|options| options.return_immediately), at_once, "{sent}");
+    }
+}
