@@ -1,23 +1,30 @@
 //! Streams of a task's events: the same events in the same order to everybody, on whichever replica they stand.
 //!
-//! Events are rows; a stream is a reader of them. In each process one source a task reads what is new, when a hint or the sweep says so,
-//! and hands it to every subscriber there. A subscriber attaches to the source first and reads its beginning (a snapshot, or the events
-//! since its last one) afterwards, so that nothing falls between; what comes twice it drops by number. One that does not keep up is cut
+//! Events are rows; a stream is a reader of them. In each process one source a task (`stream/source.rs`) reads what is new, when a hint
+//! or the sweep says so, and has it for every subscriber there. A subscriber attaches to the source first and reads its beginning (a
+//! snapshot, or the events since its last one) afterwards, so that nothing falls between; from then on it takes event after event by
+//! number, from the source or, where the source has gone ahead of it, from the store. One that was away for long and is far behind is cut
 //! off, and resumes by number: it never slows another, and nothing is kept for it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use entity::task_event;
-use tokio::sync::{Notify, broadcast};
 use uuid::Uuid;
 use wire::{Error, StreamResponse, TaskState};
 
 use crate::change::from_text;
 use crate::{Engine, database, store};
 
-/// Events a subscriber may fall behind before it is cut off.
-const BEHIND: usize = 128;
+mod source;
+pub(crate) use source::Sources;
+use source::{Found, Seat};
+
+/// Events a subscriber may fall behind, and how long it may stay away, before it is cut off. It takes both: a source that reads pages of
+/// them at once leaves everybody behind for a moment, and who comes back late may have missed little.
+const BEHIND: i64 = 128;
+const AWAY: Duration = Duration::from_secs(1);
 /// Events read in one statement.
 const PAGE: u64 = 128;
 
@@ -50,7 +57,7 @@ impl Item {
 /// Why a stream ended before its task did. The client resumes after the last item it has.
 #[derive(Debug)]
 pub enum Cut {
-    /// The reader did not keep up.
+    /// The reader did not keep up, or what it missed is no longer kept.
     Slow,
     /// This replica is shutting down.
     Closing,
@@ -73,142 +80,42 @@ impl Ends {
     }
 }
 
-/// The live sources of this process.
-#[derive(Debug, Default)]
-pub(crate) struct Sources {
-    tasks: Mutex<HashMap<Uuid, Arc<Source>>>,
-}
-
-/// What reads one task's events for everybody here.
-#[derive(Debug)]
-struct Source {
-    /// Events up to here have been handed out.
-    cursor: Mutex<Option<i64>>,
-    moved: Notify,
-    events: broadcast::Sender<Result<Item, Arc<str>>>,
-}
-
-fn open<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic cannot leave either of them half written.
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Source {
-    /// Somebody here has seen everything up to `generation` and wants what follows.
-    fn want_after(&self, generation: i64) {
-        let mut cursor = open(&self.cursor);
-        if cursor.is_none_or(|cursor| generation < cursor) {
-            *cursor = Some(generation);
-            self.moved.notify_one();
-        }
-    }
-
-    /// Handed out `from..=to`, unless somebody wants earlier ones since.
-    fn advance(&self, from: i64, to: i64) {
-        let mut cursor = open(&self.cursor);
-        if *cursor == Some(from) {
-            *cursor = Some(to);
-        } else {
-            self.moved.notify_one();
-        }
-    }
-}
-
 /// A stream of one task's events. Dropping it is how a client leaves; the task does not notice.
 #[derive(Debug)]
 pub struct EventStream {
     engine: Engine,
     /// Holds the source.
-    source: Arc<Source>,
-    live: broadcast::Receiver<Result<Item, Arc<str>>>,
+    seat: Seat,
     task: Uuid,
     ends: Ends,
     /// What is handed out first.
-    ready: std::collections::VecDeque<Item>,
-    /// Stored events after this number are still to be read before live ones count.
-    replay_after: Option<i64>,
-    /// No live item has come since stored ones were read: what the source handed out meanwhile is stored too.
-    catching_up: bool,
+    ready: VecDeque<Item>,
+    /// The events after [`last`](Self::last) are to be read from the store, and more of them than are ready.
+    replaying: bool,
     last: i64,
+    /// Since when nobody has asked for the next item.
+    left: Option<Instant>,
     done: bool,
 }
 
 /// A place at a task's source, taken before anything is read.
 pub(crate) struct Attached {
-    source: Arc<Source>,
-    live: broadcast::Receiver<Result<Item, Arc<str>>>,
+    seat: Seat,
     task: Uuid,
 }
 
 impl Engine {
     /// Attach to the live source of `task`; it is started if there is none.
     pub(crate) fn attach(&self, task: Uuid) -> Attached {
-        let mut tasks = open(&self.inner.sources.tasks);
-        let source = tasks.entry(task).or_insert_with(|| {
-            let (events, _) = broadcast::channel(BEHIND);
-            let source = Arc::new(Source { cursor: Mutex::new(None), moved: Notify::new(), events });
-            tokio::spawn(read(self.clone(), task, source.clone()));
-            source
-        });
-        // Under the lock, so that the source cannot end between.
-        let live = source.events.subscribe();
-        Attached { source: source.clone(), live, task }
+        Attached { seat: self.take_seat(task), task }
     }
-}
-
-/// Read a task's events for as long as somebody here wants them.
-async fn read(engine: Engine, task: Uuid, source: Arc<Source>) {
-    let mut news = engine.bus().hub().watch.begin(task);
-    loop {
-        let from = *open(&source.cursor);
-        if let Some(from) = from
-            && hand_out(&engine, task, &source, from).await
-        {
-            continue;
-        }
-        tokio::select! {
-            _ = news.next() => {}
-            () = source.moved.notified() => {}
-            () = source.events.closed() => {
-                let mut tasks = open(&engine.inner.sources.tasks);
-                if source.events.receiver_count() == 0 {
-                    tasks.remove(&task);
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// Hand out a page of what follows `from`; whether there may be more at once.
-async fn hand_out(engine: &Engine, task: Uuid, source: &Source, from: i64) -> bool {
-    let rows = store::event::after(engine.store().read(), task, from, PAGE).await;
-    let full = rows.as_ref().is_ok_and(|rows| rows.len() as u64 == PAGE);
-    let items = rows
-        .map_err(database("reading a task's events"))
-        .and_then(|rows| rows.into_iter().map(Item::of).collect::<Result<Vec<_>, _>>());
-    match items {
-        Ok(items) => {
-            let to = items.last().map_or(from, |item| item.generation);
-            for item in items {
-                // Nobody there is no failure: the source ends then.
-                let _nobody = source.events.send(Ok(item));
-            }
-            source.advance(from, to);
-        }
-        Err(error) => {
-            tracing::warn!(task.id = %task, error = &error as &dyn std::error::Error, "a stream's source failed");
-            let _nobody = source.events.send(Err(error.message.as_str().into()));
-        }
-    }
-    full
 }
 
 impl Attached {
     /// A stream that begins with `first` and goes on with everything after it.
     pub(crate) fn begin_with(self, engine: &Engine, first: Item, ends: Ends, finished: bool) -> EventStream {
         let last = first.generation;
-        self.source.want_after(last);
+        self.seat.want_after(last);
         let mut stream = self.stream(engine, ends, last);
         stream.ready.push_back(first);
         // A snapshot of a finished task is all there is.
@@ -223,21 +130,20 @@ impl Attached {
     /// When the events cannot be read.
     pub(crate) async fn after(self, engine: &Engine, last: i64, ends: Ends) -> Result<EventStream, Error> {
         let mut stream = self.stream(engine, ends, last);
-        stream.replay(last).await?;
+        stream.replay().await?;
         Ok(stream)
     }
 
     fn stream(self, engine: &Engine, ends: Ends, last: i64) -> EventStream {
         EventStream {
             engine: engine.clone(),
-            source: self.source,
-            live: self.live,
+            seat: self.seat,
             task: self.task,
             ends,
-            ready: Default::default(),
-            replay_after: None,
-            catching_up: true,
+            ready: VecDeque::new(),
+            replaying: false,
             last,
+            left: None,
             done: false,
         }
     }
@@ -259,57 +165,88 @@ impl EventStream {
     /// # Errors
     /// [`Cut`] when it ends early.
     pub async fn next(&mut self) -> Result<Option<Item>, Cut> {
+        let away = self.left.take().is_some_and(|left| left.elapsed() > AWAY);
+        let item = self.take(away).await?;
+        self.left = Some(Instant::now());
+        Ok(item)
+    }
+
+    async fn take(&mut self, away: bool) -> Result<Option<Item>, Cut> {
         loop {
             if let Some(item) = self.ready.pop_front() {
-                self.last = item.generation;
-                if item.state.is_some_and(|state| self.ends.after(state)) {
-                    self.ready.clear();
-                    self.replay_after = None;
-                    self.done = true;
+                if self.ready.is_empty() {
+                    // Most streams are idle; a page's room is not kept for them.
+                    self.ready = VecDeque::new();
                 }
-                return Ok(Some(item));
+                return Ok(Some(self.hand_out(item)));
             }
             if self.done {
                 return Ok(None);
             }
-            if let Some(after) = self.replay_after {
-                self.replay(after).await.map_err(Cut::Failed)?;
+            if self.replaying {
+                self.replay().await.map_err(Cut::Failed)?;
+                self.check_next()?;
                 continue;
             }
-            let received = tokio::select! {
-                received = self.live.recv() => received,
-                () = self.engine.closed() => return Err(Cut::Closing),
-            };
-            match received {
-                Ok(Ok(item)) if item.generation <= self.last => {}
-                Ok(Ok(item)) if item.generation == self.last + 1 => {
-                    self.catching_up = false;
-                    self.ready.push_back(item);
+            let found = {
+                let news = self.seat.news();
+                tokio::pin!(news);
+                news.as_mut().enable();
+                match self.seat.find_after(self.last) {
+                    Found::Nothing => {
+                        tokio::select! {
+                            () = news => continue,
+                            () = self.engine.closed() => return Err(Cut::Closing),
+                        }
+                    }
+                    found => found,
                 }
-                // The source began after this stream's beginning: what lies between is stored.
-                Ok(Ok(_)) => self.replay_after = Some(self.last),
-                Ok(Err(message)) => return Err(Cut::Failed(Error::unavailable(&*message))),
-                Err(broadcast::error::RecvError::Lagged(_)) if self.catching_up => self.replay_after = Some(self.last),
-                Err(broadcast::error::RecvError::Lagged(_)) => return Err(Cut::Slow),
-                Err(broadcast::error::RecvError::Closed) => return Err(Cut::Closing),
+            };
+            match found {
+                Found::Item(item) => return Ok(Some(self.hand_out(item))),
+                Found::Past { behind } if away && behind > BEHIND => return Err(Cut::Slow),
+                Found::Past { .. } => {
+                    self.replay().await.map_err(Cut::Failed)?;
+                    if self.ready.is_empty() {
+                        return Err(Cut::Slow);
+                    }
+                    self.check_next()?;
+                }
+                Found::Failed(message) => return Err(Cut::Failed(Error::unavailable(&*message))),
+                Found::Nothing => {}
             }
         }
     }
 
-    /// Read stored events, a page at a time, until the source takes over.
-    async fn replay(&mut self, after: i64) -> Result<(), Error> {
-        let rows = store::event::after(self.engine.store().read(), self.task, after, PAGE)
+    /// What comes next follows what was last, or it is no longer kept.
+    fn check_next(&self) -> Result<(), Cut> {
+        match self.ready.front() {
+            Some(next) if next.generation != self.last + 1 => Err(Cut::Slow),
+            _ => Ok(()),
+        }
+    }
+
+    fn hand_out(&mut self, item: Item) -> Item {
+        self.last = item.generation;
+        if item.state.is_some_and(|state| self.ends.after(state)) {
+            self.ready.clear();
+            self.replaying = false;
+            self.done = true;
+        }
+        item
+    }
+
+    /// Read a page of stored events; the source takes over after the last one.
+    async fn replay(&mut self) -> Result<(), Error> {
+        let rows = store::event::after(self.engine.store().read(), self.task, self.last, PAGE)
             .await
             .map_err(database("reading a task's events"))?;
-        let full = rows.len() as u64 == PAGE;
+        self.replaying = rows.len() as u64 == PAGE;
         for row in rows {
             self.ready.push_back(Item::of(row)?);
         }
-        let last = self.ready.back().map_or(after, |item| item.generation);
-        self.replay_after = full.then_some(last);
-        self.catching_up = true;
-        if !full {
-            self.source.want_after(last);
+        if !self.replaying {
+            self.seat.want_after(self.ready.back().map_or(self.last, |item| item.generation));
         }
         Ok(())
     }

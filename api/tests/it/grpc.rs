@@ -7,7 +7,7 @@ use crate::client::{immediately, platform, text};
 
 mod alike;
 mod bad_input;
-mod client;
+pub(crate) mod client;
 mod messages;
 mod proto;
 mod services;

@@ -18,3 +18,4 @@ mod signatures;
 mod smoke;
 mod socket;
 mod streams;
+mod table;

@@ -1,4 +1,4 @@
-//! Every outcome of a client's command that a request can bring about (`outcomes.tsv`), by both bindings.
+//! What comes of clients' commands, in more detail than the table of all outcomes (`table.rs`) looks at, by the two bindings in JSON.
 
 use std::sync::Arc;
 

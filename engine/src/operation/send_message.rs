@@ -122,8 +122,9 @@ impl Engine {
         let message = request.message.clone().unwrap_or_default();
         let configuration = request.configuration.clone().unwrap_or_default();
         let (sent, hints, made) = if message.task_id.is_empty() {
-            self.take_allowance(caller, attempt.is_first(), now, &mut write).await?;
+            // The allowance last: whatever else is wrong with the message is wrong also once the tenant has room again.
             let (task, hints) = self.create(caller, request, message, &configuration, new, now, &mut write)?;
+            self.take_allowance(caller, attempt.is_first(), now, &mut write).await?;
             (Sent { task: new, seq: 1 }, hints, Some(task))
         } else {
             let (sent, hints) = self.resume(caller, message, &configuration, now, &mut write).await?;

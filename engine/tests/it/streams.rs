@@ -146,6 +146,28 @@ on_every_store! {
         }
     }
 
+    /// Events that come at once and in numbers leave everybody behind, and cut off nobody who reads.
+    async fn a_flood_cuts_off_nobody_who_reads(f: Fixture) {
+        // It hears of nothing but by its sweep, so that each reading brings several pages.
+        let replica = f.replica(|s| s.sweep = Duration::from_millis(300));
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let readers: Vec<_> = [None, Some(0), None].map(|last| {
+            let (replica, id) = (replica.clone(), task.id.clone());
+            tokio::spawn(async move { words(subscribe(&replica, &id, last).await.unwrap()).await })
+        }).into();
+        for batch in 0..7 {
+            let chunks: Vec<Value> = (0..100).map(|n| chunk(&format!("{batch}-{n}"))).collect();
+            apply_as(&f.engine, &task.id, None, Value::Array(chunks)).await.unwrap();
+        }
+        apply_as(&f.engine, &task.id, None, json!([{"complete": {}}])).await.unwrap();
+        for reader in readers {
+            let words = reader.await.unwrap();
+            // Whoever came later began with the task as it was.
+            assert!(words.len() > 1 && words.len() <= 702 && words[0].starts_with("task:"), "{}", words.len());
+            assert_eq!(words.last().map(String::as_str), Some("COMPLETED"));
+        }
+    }
+
     /// A reader that does not read is cut off and can resume; the others have had everything meanwhile.
     async fn a_slow_reader_is_cut_off(f: Fixture) {
         let task = send(&f.engine, "", say("x")).await.unwrap();
@@ -160,6 +182,8 @@ on_every_store! {
         }
         apply_as(&f.engine, &task.id, None, json!([{"complete": {}}])).await.unwrap();
         assert_eq!(reader.await.unwrap().len(), 303);
+        // Longer than a reader may stay away while it falls behind.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
         assert!(matches!(slow.next().await, Err(Cut::Slow)));
         let resumed = subscribe(&f.engine, &task.id, Some(slow.last())).await.unwrap();
         assert_eq!(words(resumed).await.len(), 301);

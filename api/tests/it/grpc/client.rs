@@ -47,10 +47,14 @@ impl Drop for Remote {
 
 impl Remote {
     pub(crate) async fn of(engine: &Engine) -> Remote {
+        Remote::with(engine, Options { drain: Duration::from_secs(5), ..Options::default() }).await
+    }
+
+    /// Served with these options.
+    pub(crate) async fn with(engine: &Engine, options: Options) -> Remote {
         let http = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let grpc = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = grpc.local_addr().unwrap();
-        let options = Options { drain: Duration::from_secs(5), ..Options::default() };
         let (stop, stopped) = oneshot::channel::<()>();
         let listeners = Listeners { http, grpc: Some(grpc) };
         let serving = tokio::spawn(api::serve(engine.clone(), listeners, options, async {
