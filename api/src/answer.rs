@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use poem::http::{HeaderMap, header};
 use poem::{IntoResponse, Response};
 use poem_openapi::ApiResponse;
-use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registry};
+use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::types::Type;
 use serde::Serialize;
 use wire::Error;
@@ -69,6 +69,9 @@ pub(crate) fn answer<T>(value: &impl Serialize) -> Reply<T> {
     Ok(Answer(bytes, PhantomData))
 }
 
+/// What documents call it, as `google.protobuf` does.
+const EMPTY: &str = "Empty";
+
 /// An answer that says nothing: `{}`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Empty;
@@ -86,9 +89,12 @@ impl IntoResponse for Empty {
 
 impl ApiResponse for Empty {
     fn meta() -> MetaResponses {
-        ok(MetaMediaType { content_type: A2A_JSON, schema: crate::failure::empty_object() })
+        ok(MetaMediaType { content_type: A2A_JSON, schema: MetaSchemaRef::Reference(EMPTY.to_owned()) })
     }
-    fn register(_registry: &mut Registry) {}
+    fn register(registry: &mut Registry) {
+        let schema = MetaSchema { description: Some("Nothing: `{}`."), ..MetaSchema::new("object") };
+        registry.schemas.insert(EMPTY.to_owned(), schema);
+    }
 }
 
 impl<T: Send> IntoResponse for Answer<T> {

@@ -16,7 +16,7 @@ mod location;
 mod serve;
 mod signer;
 
-pub(crate) use document::paths;
+pub(crate) use document::{paths, schemas};
 pub(crate) use location::AGENT_CARD;
 use location::{KEYS, Place};
 pub(crate) use serve::{Extended, PRIVATE, answer, is_at};

@@ -1,24 +1,22 @@
 //! The OpenAPI documents: what poem-openapi reads off the handlers, made to say what is served.
 //!
-//! Four things are put right here. Verbs get their outward form. Query parameters are added from the request message that the handler
-//! reads them as. Headers that are checked before any handler are added. And what poem-openapi prints although it says nothing is left
-//! out, so that the files can be read and their changes reviewed.
+//! Here is what both documents need: verbs get their outward form, operations the tag of their path, and what poem-openapi prints although
+//! it says nothing is left out, so that the files can be read and their changes reviewed. What handlers do not declare, because it is
+//! checked before any of them or read as a whole message, is added for each surface in a module of its own.
+//!
+//! Documents are made for generators as much as for people. Every schema has a name, because generators call a nameless one by where they
+//! found it; every answer that is no success has the same body, because some of them know but one.
 
 use poem_openapi::registry::Registry;
-use poem_openapi::{OpenApi, OpenApiService, ServerObject};
-use serde_json::{Map, Value, json};
-use wire::description::{Described, MessageDescription};
-use wire::{
-    DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest, GetTaskPushNotificationConfigRequest,
-    GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest, SubscribeToTaskRequest,
-};
+use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject};
+use serde_json::{Map, Number, Value, json};
 
-use crate::answer::{A2A_JSON, JSON};
 use crate::rest::Rest;
-use crate::service::EXTENSIONS;
 use crate::verbs::MARK;
 use crate::worker::{PREFIX, Workers};
-use crate::{card, version};
+
+mod a2a;
+mod workers;
 
 /// A document by its file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,40 +27,26 @@ pub struct Document {
     pub text: String,
 }
 
-const A2A: &str = "The HTTP+JSON binding of A2A 1.0. Every request says `A2A-Version: 1.0`; one that does not is taken for 0.3 and refused.\n\n\
-The JSON-RPC binding of the same operations is at `POST /rpc` and `POST /`: the method is the operation id, the parameters are the \
-request message. Agents other than the default one live under `/agents/{agent}`, and `/t/{tenant}` leads to a tenant by the base URL \
-alone.\n\n\
-Streams are server-sent events. `data` is one `StreamResponse`, `id` the event's number: sent back as `Last-Event-ID`, the stream goes on \
-after it, on any replica. A stream that breaks off with `retry` and `id` alone is to be resumed; one that ends without is over. After the \
-first event an error is an event `error`, whose `data` is an `ErrorResponse`; before it, it is an ordinary answer.\n\n\
-Errors of all operations have one shape; `error.details` holds a `google.rpc.ErrorInfo` whose `reason` tells what went wrong.";
-
-const WORKER: &str = "What a worker needs: it polls for leases of tasks, works, reports what it did under its lease, and keeps the lease \
-alive with heartbeats.\n\n\
-A task that is held is changed only under its lease, which `Taskyard-Lease` and `Taskyard-Epoch` name: without them the answer is 428 \
-`LEASE_REQUIRED`, with others than the current ones 409 `LEASE_LOST`. A move that the task's state does not permit is 409 \
-`TASK_STATE_CONFLICT`.";
-
 /// Every document, as the code has it. Needs neither an engine nor a database.
 pub fn documents() -> Vec<Document> {
     let version = env!("CARGO_PKG_VERSION");
-    let a2a = OpenApiService::new(Rest, "Taskyard: A2A", version)
-        .description(A2A)
-        .server(ServerObject::new("/").description("No tenant, or the one that the request names."))
-        .server(ServerObject::new("/{tenant}").description("A tenant.").variable(
-            "tenant",
-            "The tenant's name.",
-            "acme",
-        ));
-    let worker = OpenApiService::new(Workers, "Taskyard: workers", version)
-        .description(WORKER)
+    let a2a = OpenApiService::new(Rest, "Taskyard: A2A", version).description(a2a::description()).license(license());
+    let a2a = a2a::servers().into_iter().fold(a2a, OpenApiService::server);
+    let workers = OpenApiService::new(Workers, "Taskyard: workers", version)
+        .description(workers::DESCRIPTION)
+        .license(license())
         .server(ServerObject::new(PREFIX));
     let mut a2a = parsed(&a2a);
-    complete_a2a(&mut a2a);
-    let mut worker = parsed(&worker);
-    plain_json(&mut worker);
-    [("a2a.json", a2a), ("worker.json", worker)].map(|(name, document)| printed(name, document)).into()
+    a2a::complete(&mut a2a);
+    tag(&mut a2a, a2a::TAGS, a2a::tag_of);
+    let mut workers = parsed(&workers);
+    workers::complete(&mut workers);
+    tag(&mut workers, workers::TAGS, workers::tag_of);
+    [("a2a.json", a2a), ("worker.json", workers)].map(|(name, document)| printed(name, document)).into()
+}
+
+fn license() -> LicenseObject {
+    LicenseObject::new("Apache-2.0").url("https://www.apache.org/licenses/LICENSE-2.0")
 }
 
 fn parsed<T: OpenApi, W>(service: &OpenApiService<T, W>) -> Value
@@ -88,7 +72,7 @@ fn outward_paths(document: &mut Value) {
     }
 }
 
-/// Leave out what says nothing.
+/// Leave out what says nothing, and say the rest plainly.
 fn quieten(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -104,100 +88,62 @@ fn quieten(value: &mut Value) {
                 "tags" => *value != json!([]),
                 _ => true,
             });
+            // A summary is one line, however long the comment's lines are.
+            if let Some(Value::String(summary)) = members.get_mut("summary") {
+                *summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+            }
             members.values_mut().for_each(quieten);
         }
         Value::Array(items) => items.iter_mut().for_each(quieten),
-        _ => {}
-    }
-}
-
-/// The worker surface speaks plain JSON.
-fn plain_json(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            if let Some(content) = members.remove(A2A_JSON) {
-                members.entry(JSON).or_insert(content);
+        // Bounds of integers are integers.
+        Value::Number(number) => {
+            if let Some(whole) = number.as_f64().filter(|value| number.is_f64() && value.fract() == 0.0) {
+                #[expect(clippy::cast_possible_truncation, reason = "whole, and a bound of ours")]
+                let whole = whole as i64;
+                *number = Number::from(whole);
             }
-            members.values_mut().for_each(plain_json);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain_json),
         _ => {}
     }
 }
 
-/// What handlers do not declare: the query parameters of an operation, and the version header of every one.
-fn complete_a2a(document: &mut Value) {
+/// Sort operations under what they are about, which their path tells.
+fn tag(document: &mut Value, tags: &[(&str, &str)], of: fn(&str) -> &'static str) {
+    let Some(Value::Object(paths)) = document.get_mut("paths") else { return };
+    for (path, item) in paths.iter_mut() {
+        operations(item).for_each(|operation| operation["tags"] = json!([of(path)]));
+    }
+    document["tags"] = tags.iter().map(|(name, about)| json!({"name": name, "description": about})).collect();
+}
+
+/// The operations of a path.
+fn operations(item: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let members = item.as_object_mut().into_iter().flatten();
+    members.map(|(_, operation)| operation).filter(|operation| operation.get("operationId").is_some())
+}
+
+/// The header of what is only temporary.
+fn retry_after() -> Value {
+    json!({"description": "With 503: after how many seconds to try again.", "schema": {"type": "integer"}})
+}
+
+/// The schemas of the protocol's messages, also of those that no handler declares.
+fn messages() -> Map<String, Value> {
     let mut registry = Registry::new();
     wire::register_schemas(&mut registry);
-    let schemas: Map<String, Value> =
-        registry.schemas.iter().map(|(name, schema)| (name.clone(), json!(schema))).collect();
-    let Some(Value::Object(paths)) = document.get_mut("paths") else { return };
-    let operations = paths.values_mut().filter_map(Value::as_object_mut).flat_map(|item| item.values_mut());
-    for operation in operations.filter_map(Value::as_object_mut) {
-        let message = query_of(operation.get("operationId").and_then(Value::as_str).unwrap_or_default());
-        let Value::Array(parameters) = operation.entry("parameters").or_insert_with(|| json!([])) else { continue };
-        for field in message.iter().flat_map(|message| message.fields) {
-            if is_in_path(parameters, field.name) {
-                continue;
-            }
-            let owner = message.map(|message| message.name).unwrap_or_default();
-            let mut schema = schemas[owner]["properties"][field.json_name].clone();
-            quieten(&mut schema);
-            let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
-            parameters.push(json!({
-                "name": field.json_name, "in": "query", "required": false, "description": description, "schema": bare(schema),
-            }));
-        }
-        parameters.push(json!({
-            "name": version::HEADER, "in": "header", "required": true,
-            "description": "The version of A2A that the request speaks. Without it the request is refused as one of 0.3.",
-            "schema": {"type": "string", "enum": [version::SERVED]},
-        }));
-        parameters.push(json!({
-            "name": EXTENSIONS, "in": "header", "required": false,
-            "description": "URIs of the extensions that the request brings, separated by commas. What the card requires must be among them.",
-            "schema": {"type": "string"},
-        }));
-        operation.entry("responses").or_insert_with(|| json!({}))["200"]["headers"][EXTENSIONS] = json!({
-            "description": "Those of the request's extensions that the agent has.",
-            "schema": {"type": "string"},
-        });
-    }
-    for (path, item) in card::paths() {
-        paths.insert(path.to_owned(), item);
-    }
-    document["paths"]["/message:send"]["post"]["requestBody"]["content"][JSON]["example"] = json!({
-        "message": {"messageId": "5f0c", "role": "ROLE_USER", "parts": [{"text": "hello"}]},
-        "configuration": {"returnImmediately": true},
-    });
-    // What stands in the path need not stand in the body.
-    for (schema, bound) in [("CancelTaskRequest", "id"), ("TaskPushNotificationConfig", "taskId")] {
-        let schema = &mut document["components"]["schemas"][schema];
-        if let Some(required) = schema["required"].as_array_mut() {
-            required.retain(|name| name != bound);
-        }
-        if let Some(members) = schema.as_object_mut() {
-            members.retain(|name, value| name != "required" || *value != json!([]));
-        }
+    let mut schemas = json!(registry.schemas);
+    quieten(&mut schemas);
+    match schemas {
+        Value::Object(schemas) => schemas,
+        _ => Map::new(),
     }
 }
 
-/// The message that an operation's query is read as.
-fn query_of(operation: &str) -> Option<MessageDescription> {
-    match operation {
-        "GetTask" => Some(GetTaskRequest::DESCRIPTION),
-        "SubscribeToTask" | "SubscribeToTaskByPost" => Some(SubscribeToTaskRequest::DESCRIPTION),
-        "ListTasks" => Some(ListTasksRequest::DESCRIPTION),
-        "GetTaskPushNotificationConfig" => Some(GetTaskPushNotificationConfigRequest::DESCRIPTION),
-        "ListTaskPushNotificationConfigs" => Some(ListTaskPushNotificationConfigsRequest::DESCRIPTION),
-        "GetExtendedAgentCard" => Some(GetExtendedAgentCardRequest::DESCRIPTION),
-        "DeleteTaskPushNotificationConfig" => Some(DeleteTaskPushNotificationConfigRequest::DESCRIPTION),
-        _ => None,
-    }
-}
-
-fn is_in_path(parameters: &[Value], name: &str) -> bool {
-    parameters.iter().any(|parameter| parameter["in"] == "path" && parameter["name"] == name)
+/// The schema of a message's field, and apart from it what the field means.
+fn field(schemas: &Map<String, Value>, message: &str, name: &str) -> (Value, Value) {
+    let mut schema = schemas[message]["properties"][name].clone();
+    let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+    (bare(schema), json!(description))
 }
 
 /// `{"allOf": [x]}` without anything beside it is x.

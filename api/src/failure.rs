@@ -2,7 +2,7 @@
 
 use poem::Response;
 use poem::http::{StatusCode, header};
-use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry};
+use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registry};
 use poem_openapi::types::Type as _;
 use poem_openapi::{ApiResponse, Object};
 use wire::{Error, Kind};
@@ -124,26 +124,28 @@ struct FieldViolation {
     reason: Option<String>,
 }
 
+/// The statuses of what the client can put right, and what documents say of them.
+pub(crate) const CLIENTS: &str = "4XX";
+pub(crate) const REFUSED: &str =
+    "What is wrong with the request. `error.details` always holds a `google.rpc.ErrorInfo`.";
+/// The statuses of what only we can.
+pub(crate) const OURS: &str = "5XX";
+pub(crate) const FAILED: &str = "The fault is ours. `error.details` always holds a `google.rpc.ErrorInfo`.";
+
 impl ApiResponse for Failure {
     fn meta() -> MetaResponses {
-        MetaResponses {
-            responses: vec![MetaResponse {
-                description: "What went wrong. `error.details` always holds a `google.rpc.ErrorInfo`.",
-                // Without a status it is the document's `default`.
-                status: None,
-                status_range: None,
-                content: vec![MetaMediaType { content_type: A2A_JSON, schema: ErrorBody::schema_ref() }],
-                headers: vec![],
-            }],
-        }
+        // By ranges: what reads the document takes a `default` for the answer to a success as well.
+        let range = |range: &str, description| MetaResponse {
+            description,
+            status: None,
+            status_range: Some(range.to_owned()),
+            content: vec![MetaMediaType { content_type: A2A_JSON, schema: ErrorBody::schema_ref() }],
+            headers: vec![],
+        };
+        MetaResponses { responses: vec![range(CLIENTS, REFUSED), range(OURS, FAILED)] }
     }
 
     fn register(registry: &mut Registry) {
         ErrorBody::register(registry);
     }
-}
-
-/// The schema of an object without members.
-pub(crate) fn empty_object() -> MetaSchemaRef {
-    MetaSchemaRef::Inline(Box::new(MetaSchema::new("object")))
 }

@@ -19,7 +19,7 @@ use wire::{Error, StreamResponse};
 use crate::{jsonrpc, log};
 
 /// The media type.
-const EVENT_STREAM: &str = "text/event-stream";
+pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// A comment, which clients skip.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 

@@ -19,6 +19,7 @@ use crate::Violation;
 use crate::description::{FieldDescription, Rule};
 use crate::json::{Field, duplicate};
 use crate::validate::Path;
+use poem_openapi::registry::MetaSchemaRef;
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use std::fmt;
 
@@ -72,6 +73,19 @@ pub(crate) fn check_field<F: Field>(field: &F, rule: Rule, at: &Path<'_>, out: &
         _ => field.check(at, out),
     }
     true
+}
+
+/// The schema of a field by its rule: where emptiness is a violation, the document says so.
+pub(crate) fn filled(schema: MetaSchemaRef, rule: Rule) -> MetaSchemaRef {
+    let MetaSchemaRef::Inline(mut schema) = schema else { return schema };
+    if rule == Rule::Required {
+        match schema.ty {
+            "string" if schema.format.is_none() => schema.min_length = Some(1),
+            "array" => schema.min_items = Some(1),
+            _ => {}
+        }
+    }
+    MetaSchemaRef::Inline(schema)
 }
 
 /// Whether ProtoJSON prints the field.

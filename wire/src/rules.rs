@@ -1,7 +1,77 @@
 //! The checks that declarations name after a field: bounds and alphabets beyond the type.
+//!
+//! A rule is two things of one name, so that a declaration names it once: a function, which says to a value what is wrong with it, and a
+//! type, which says to documents what is right ([`Told`]).
 
 use crate::Violation;
+use crate::json::inline;
+use crate::tenant::AGENT_LENGTH;
 use crate::validate::Path;
+use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
+
+/// What a rule says in documents.
+pub(crate) trait Told {
+    /// Whether it asks for a value.
+    const REQUIRED: bool = false;
+    /// The field's schema, bounded by the rule.
+    fn schema(schema: MetaSchemaRef, registry: &mut Registry) -> MetaSchemaRef;
+}
+
+/// Bounds that documents know: of numbers, of texts and, in a list, of its elements; what is `None` is unbounded.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    pub(crate) minimum: Option<f64>,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) min_length: Option<usize>,
+    pub(crate) max_length: Option<usize>,
+    pub(crate) max_items: Option<usize>,
+}
+
+impl Bounds {
+    /// The schema within the bounds. A reference stays what it is.
+    pub(crate) fn of(self, schema: MetaSchemaRef) -> MetaSchemaRef {
+        let MetaSchemaRef::Inline(mut schema) = schema else { return schema };
+        if let Some(items) = schema.items.take() {
+            schema.max_items = self.max_items;
+            schema.items = Some(Box::new(Bounds { max_items: None, ..self }.of(*items)));
+            return MetaSchemaRef::Inline(schema);
+        }
+        let Bounds { minimum, maximum, min_length, max_length, max_items: _ } = self;
+        inline(MetaSchema { minimum, maximum, min_length, max_length, ..*schema })
+    }
+}
+
+/// The types of rules that are bounds, or nothing that a document could say.
+macro_rules! told {
+    ($($rule:ident { $($bound:ident: $value:expr),* })*) => {$(
+        #[expect(non_camel_case_types, reason = "the function's own name")]
+        pub(crate) enum $rule {}
+        impl $crate::rules::Told for $rule {
+            fn schema(
+                schema: ::poem_openapi::registry::MetaSchemaRef,
+                _registry: &mut ::poem_openapi::registry::Registry,
+            ) -> ::poem_openapi::registry::MetaSchemaRef {
+                let bounds = $crate::rules::Bounds::default();
+                $(let bounds = $crate::rules::Bounds { $bound: Some($value), ..bounds };)*
+                bounds.of(schema)
+            }
+        }
+    )*};
+}
+pub(crate) use told;
+
+told! {
+    id { max_length: ID_LENGTH }
+    ids { min_length: 1, max_length: ID_LENGTH }
+    names { min_length: 1, max_length: AGENT_LENGTH }
+    length { minimum: 0.0 }
+    page_size { minimum: 1.0, maximum: f64::from(PAGE_SIZE) }
+    page_size_or_zero { minimum: 0.0, maximum: f64::from(PAGE_SIZE) }
+    header_text {}
+    token { max_length: TOKEN_BYTES }
+    credentials { max_length: CREDENTIALS_BYTES }
+    scheme { max_length: SCHEME_BYTES }
+}
 
 /// The longest id, in characters.
 pub const ID_LENGTH: usize = 256;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::location::{AGENT_CARD, KEYS};
 use crate::answer::{A2A_JSON, JSON};
+use crate::failure::{CLIENTS, FAILED, OURS, REFUSED};
 
 /// The paths, each with what it answers.
 pub(crate) fn paths() -> [(&'static str, Value); 2] {
@@ -18,13 +19,35 @@ pub(crate) fn paths() -> [(&'static str, Value); 2] {
         "GetSigningKeys",
         "The public keys that cards are signed with (RFC 7517).",
         "404 when cards are not signed.",
-        &json!({
-            "type": "object",
-            "required": ["keys"],
-            "properties": {"keys": {"type": "array", "items": {"type": "object"}}},
-        }),
+        &json!({"$ref": "#/components/schemas/JsonWebKeySet"}),
     );
     [(AGENT_CARD, card), (KEYS, keys)]
+}
+
+/// The schemas that no message of the protocol has, each with its name.
+pub(crate) fn schemas() -> [(&'static str, Value); 2] {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let keys = json!({
+        "description": "Public keys (RFC 7517).",
+        "type": "object",
+        "required": ["keys"],
+        "properties": {"keys": {"type": "array", "items": {"$ref": "#/components/schemas/JsonWebKey"}}},
+    });
+    let key = json!({
+        "description": "A public key (RFC 7517).",
+        "type": "object",
+        "required": ["kty", "crv", "x", "kid", "alg", "use"],
+        "properties": {
+            "kty": text("`EC` or `OKP`."),
+            "crv": text("`P-256` or `Ed25519`."),
+            "x": text("The key, or the point's first coordinate, base64url."),
+            "y": text("The point's second coordinate, base64url; `EC` alone has it."),
+            "kid": text("What signatures call the key."),
+            "alg": text("`ES256` or `EdDSA`."),
+            "use": text("`sig`."),
+        },
+    });
+    [("JsonWebKeySet", keys), ("JsonWebKey", key)]
 }
 
 fn get(id: &str, summary: &str, description: &str, schema: &Value) -> Value {
@@ -35,7 +58,8 @@ fn get(id: &str, summary: &str, description: &str, schema: &Value) -> Value {
         "ETag": header("What this version of it is called."),
         "Last-Modified": header("When it last could have changed."),
     });
-    let error = json!({"$ref": "#/components/schemas/ErrorResponse"});
+    let error = json!({"schema": {"$ref": "#/components/schemas/ErrorResponse"}});
+    let error = json!({A2A_JSON: error, JSON: error});
     json!({
         "servers": [{"url": "/"}],
         "get": {
@@ -49,7 +73,8 @@ fn get(id: &str, summary: &str, description: &str, schema: &Value) -> Value {
             "responses": {
                 "200": {"description": "OK", "headers": headers, "content": {JSON: {"schema": schema}}},
                 "304": {"description": "The copy at hand is still right."},
-                "default": {"description": "What went wrong.", "content": {A2A_JSON: {"schema": error}}},
+                CLIENTS: {"description": REFUSED, "content": error},
+                OURS: {"description": FAILED, "content": error},
             },
         },
     })

@@ -33,13 +33,14 @@ pub(crate) fn is_at(base: &Base<'_>) -> bool {
 /// Answer a request for a card or for the keys.
 pub(crate) fn answer(shared: &Arc<Shared>, request: &Request, base: &Base<'_>) -> Served {
     let operation = if base.rest == KEYS { "GetSigningKeys" } else { "GetAgentCard" };
+    let media = Media::of(request.headers());
     let mut response = match *request.method() {
         Method::GET | Method::HEAD => match of(shared, request, base) {
             Ok(response) => response,
-            Err(error) => failure::response(&error, Media::A2a),
+            Err(error) => failure::response(&error, media),
         },
         Method::OPTIONS => cors::preflight(),
-        _ => not_allowed(request, "GET, HEAD, OPTIONS", Media::A2a),
+        _ => not_allowed(request, "GET, HEAD, OPTIONS", media),
     };
     cors::open(&mut response);
     Served::of(operation, response)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn the_checked_in_documents_are_the_codes() {
@@ -107,9 +107,12 @@ fn every_reference_resolves_and_every_operation_says_how_it_fails() {
                 // A path's own servers.
                 continue;
             }
-            let content = operation["responses"]["default"]["content"].as_object().unwrap();
-            let schema = &content.values().next().unwrap()["schema"]["$ref"];
-            assert_eq!(schema, "#/components/schemas/ErrorResponse", "{name}");
+            for statuses in ["4XX", "5XX"] {
+                let content = operation["responses"][statuses]["content"].as_object().unwrap();
+                for media in content.values() {
+                    assert_eq!(media["schema"]["$ref"], "#/components/schemas/ErrorResponse", "{name}");
+                }
+            }
         }
     }
 }
@@ -162,7 +165,96 @@ fn streams_are_events_of_stream_responses() {
         [("/message:stream", "post"), ("/tasks/{id}:subscribe", "get"), ("/tasks/{id}:subscribe", "post")]
     {
         let content = &document["paths"][path][method]["responses"]["200"]["content"];
-        let schema = serde_json::json!({"schema": {"$ref": "#/components/schemas/StreamResponse"}});
-        assert_eq!(*content, serde_json::json!({"text/event-stream": schema}), "{method} {path}");
+        let media =
+            json!({"schema": {"type": "string"}, "x-itemSchema": {"$ref": "#/components/schemas/StreamResponse"}});
+        assert_eq!(*content, json!({"text/event-stream": media}), "{method} {path}");
     }
+}
+
+#[test]
+fn every_operation_is_tagged_and_summed_up_in_a_line() {
+    for name in ["a2a.json", "worker.json"] {
+        let document = document(name);
+        let tags: Vec<&str> =
+            document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+        let mut used = std::collections::BTreeSet::new();
+        for item in document["paths"].as_object().unwrap().values() {
+            for operation in item.as_object().unwrap().values().filter(|operation| operation.is_object()) {
+                let [tag] = operation["tags"].as_array().unwrap().as_slice() else { panic!("{operation}") };
+                used.insert(tag.as_str().unwrap());
+                let summary = operation["summary"].as_str().unwrap();
+                assert!(!summary.is_empty() && !summary.contains(['\n', '\r']), "{summary}");
+            }
+        }
+        assert_eq!(used, tags.into_iter().collect(), "{name}");
+    }
+}
+
+#[test]
+fn parameters_keep_the_bounds_of_the_request() {
+    let document = document("a2a.json");
+    let id = json!({"type": "string", "minLength": 1, "maxLength": 256});
+    for (path, method, index) in [
+        ("/tasks/{id}", "get", 0),
+        ("/tasks/{id}:cancel", "post", 0),
+        ("/tasks/{id}:subscribe", "get", 0),
+        ("/tasks/{task_id}/pushNotificationConfigs", "post", 0),
+        ("/tasks/{task_id}/pushNotificationConfigs/{id}", "delete", 0),
+        ("/tasks/{task_id}/pushNotificationConfigs/{id}", "delete", 1),
+    ] {
+        let parameter = &document["paths"][path][method]["parameters"][index];
+        assert_eq!((&parameter["in"], &parameter["schema"]), (&json!("path"), &id), "{method} {path}");
+    }
+    let page_size = &document["paths"]["/tasks"]["get"]["parameters"][3]["schema"];
+    assert_eq!(*page_size, json!({"type": "integer", "format": "int32", "minimum": 1, "maximum": 100}));
+}
+
+#[test]
+fn answers_come_in_both_media_types_and_every_schema_has_a_name() {
+    let document = document("a2a.json");
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap().iter().filter(|(_, operation)| operation.is_object()) {
+            let bodies = operation["responses"].as_object().unwrap().values().chain(operation.get("requestBody"));
+            for content in bodies.filter_map(|body| body["content"].as_object()) {
+                if content.contains_key("text/event-stream") {
+                    continue;
+                }
+                let schema = |media: &str| content.get(media).map(|media| media["schema"].clone());
+                assert!(schema("application/json").is_some(), "{method} {path}");
+                // Cards and keys are plain JSON for whoever asks.
+                if !path.starts_with("/.well-known") || content.len() > 1 {
+                    assert_eq!(schema("application/json"), schema("application/a2a+json"), "{method} {path}");
+                }
+                for (media, body) in content {
+                    assert!(body["schema"]["$ref"].is_string(), "{method} {path}: {media}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_error_is_listed() {
+    let document = document("a2a.json");
+    let text = document["info"]["description"].as_str().unwrap();
+    for reason in ["TASK_NOT_FOUND", "VERSION_NOT_SUPPORTED", "INVALID_PARAMS", "RESOURCE_EXHAUSTED"] {
+        assert!(text.contains(&format!("| `{reason}` |")), "{reason}");
+    }
+    assert!(!text.contains("LEASE"));
+}
+
+#[test]
+fn workers_parameters_are_typed() {
+    let document = document("worker.json");
+    let schema = |path: &str, method: &str, name: &str| {
+        let parameters = document["paths"][path][method]["parameters"].as_array().unwrap();
+        let parameter = parameters.iter().find(|parameter| parameter["name"] == name).unwrap();
+        (parameter["required"].as_bool().unwrap(), parameter["schema"].clone())
+    };
+    let epoch = json!({"type": "integer", "format": "int64"});
+    assert_eq!(schema("/tasks/{id}:apply", "post", "Taskyard-Epoch"), (false, epoch.clone()));
+    assert_eq!(schema("/leases/{lease}:release", "post", "Taskyard-Epoch"), (true, epoch));
+    let state = json!({"$ref": "#/components/schemas/TaskState"});
+    assert_eq!(schema("/allTasks", "get", "state"), (false, state));
+    assert_eq!(schema("/allTasks", "get", "pageSize").1["maximum"], 100);
 }

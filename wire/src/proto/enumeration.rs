@@ -91,7 +91,8 @@ macro_rules! enumeration {
 
         $crate::proto::documented!($Name, |_registry| ::poem_openapi::registry::MetaSchema {
             description: $crate::json::description(concat!($($doc),*)),
-            enum_items: vec![$($text.into()),*],
+            // Zero stands for absence: whoever means it leaves the field out.
+            enum_items: $Name::ALL.iter().filter(|value| value.number() != 0).map(|value| value.name().into()).collect(),
             ..::poem_openapi::registry::MetaSchema::new("string")
         });
     };

@@ -88,16 +88,19 @@ macro_rules! message {
             $(<$type as $crate::json::Field>::register(registry);)*
             ::poem_openapi::registry::MetaSchema {
                 description: $crate::json::description(concat!($($doc),*)),
-                required: <$Name as $crate::description::Described>::DESCRIPTION
-                    .fields
-                    .iter()
-                    .filter(|field| field.rule.is_required())
-                    .map(|field| field.json_name)
-                    .collect(),
-                properties: vec![$((
+                required: [$((
                     $json,
-                    $crate::json::described(<$type as $crate::json::Field>::schema(), concat!($($about),*)),
-                )),*],
+                    $crate::proto::rule!($($rule)?).is_required() $(|| <$check as $crate::rules::Told>::REQUIRED)?,
+                )),*]
+                    .into_iter()
+                    .filter_map(|(name, required)| required.then_some(name))
+                    .collect(),
+                properties: vec![$({
+                    let schema = <$type as $crate::json::Field>::schema();
+                    $(let schema = <$check as $crate::rules::Told>::schema(schema, registry);)?
+                    let schema = $crate::proto::filled(schema, $crate::proto::rule!($($rule)?));
+                    ($json, $crate::json::described(schema, concat!($($about),*)))
+                }),*],
                 ..::poem_openapi::registry::MetaSchema::new("object")
             }
         });

@@ -6,8 +6,9 @@ use crate::json::Field;
 use crate::lifecycle::Move;
 use crate::message::{Message, Role};
 use crate::proto::union_body;
-use crate::rules;
+use crate::rules::{self, Told, told};
 use crate::validate::Path;
+use poem_openapi::registry::{MetaSchemaRef, Registry};
 
 /// How many updates one batch may hold.
 pub const UPDATES: usize = 100;
@@ -64,6 +65,12 @@ impl Update {
     }
 }
 
+told! {
+    updates { max_items: UPDATES }
+    poll_max { minimum: 1.0, maximum: f64::from(POLL_MAX) }
+    seconds { minimum: 0.0 }
+}
+
 /// At most [`UPDATES`], and nothing after what ends the worker's turn.
 pub(super) fn updates(values: &[Update], at: &Path<'_>, out: &mut Vec<Violation>) {
     if values.len() > UPDATES {
@@ -102,6 +109,30 @@ pub(super) fn progress_message(value: &Option<Message>, at: &Path<'_>, out: &mut
     }
     status_message(value, at, out);
 }
+
+/// What documents call a message of which only the content is asked for.
+const DRAFT: &str = "MessageDraft";
+
+macro_rules! told_as_draft {
+    ($rule:ident, $required:literal) => {
+        #[expect(non_camel_case_types, reason = "the function's own name")]
+        pub(super) enum $rule {}
+        impl Told for $rule {
+            const REQUIRED: bool = $required;
+            fn schema(_schema: MetaSchemaRef, registry: &mut Registry) -> MetaSchemaRef {
+                if let Some(mut message) = registry.schemas.get("Message").cloned() {
+                    message.required.retain(|field| *field == "parts");
+                    message.description = Some("What an agent says. The platform fills in what is left out.");
+                    registry.schemas.insert(DRAFT.to_owned(), message);
+                }
+                MetaSchemaRef::Reference(DRAFT.to_owned())
+            }
+        }
+    };
+}
+
+told_as_draft!(status_message, false);
+told_as_draft!(progress_message, true);
 
 /// How many leases a poll asks for.
 pub(super) fn poll_max(value: &Option<i32>, at: &Path<'_>, out: &mut Vec<Violation>) {
