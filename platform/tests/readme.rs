@@ -3,8 +3,15 @@
 const README: &str = include_str!("../../README.md");
 
 #[test]
-fn the_worker_in_the_readme_is_the_example() {
-    assert!(README.contains(include_str!("../../examples/worker.py")), "paste examples/worker.py into README.md again");
+fn what_the_readme_shows_are_the_examples() {
+    for (name, fence, example) in [
+        ("worker.py", "python", include_str!("../../examples/worker.py")),
+        ("call-http.sh", "sh", include_str!("../../examples/call-http.sh")),
+        ("call-jsonrpc.py", "python", include_str!("../../examples/call-jsonrpc.py")),
+        ("call-grpc.mjs", "js", include_str!("../../examples/call-grpc.mjs")),
+    ] {
+        assert!(README.contains(&format!("```{fence}\n{example}```")), "paste examples/{name} into README.md again");
+    }
 }
 
 #[test]
