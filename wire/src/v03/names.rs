@@ -1,8 +1,14 @@
 //! Resource names of the proto's dialect: `tasks/{id}` and `tasks/{id}/pushNotificationConfigs/{id}`.
 
 use crate::Violation;
-use crate::rules;
+use crate::rules::{self, told};
 use crate::validate::Path;
+
+told! {
+    check_task {}
+    check_parent {}
+    check_config {}
+}
 
 const TASKS: &str = "tasks/";
 const CONFIGS: &str = "/pushNotificationConfigs";

@@ -12,9 +12,17 @@ use crate::message;
 use crate::proto::message;
 use crate::push::{AuthenticationInfo, TaskPushNotificationConfig};
 use crate::request::{SendMessageConfiguration, SendMessageRequest};
-use crate::rules;
+use crate::rules::{self, told};
 use crate::validate::{Path, Validate, settle};
 use serde::de::DeserializeOwned;
+
+told! {
+    check_message {}
+    check_kind_of_message {}
+    check_parts {}
+    check_authentication {}
+    check_schemes {}
+}
 
 message! {
     /// A send.

@@ -3,8 +3,13 @@
 use super::answer::Dialect;
 use crate::Violation;
 use crate::message::Role;
+use crate::rules::told;
 use crate::task::TaskState;
 use crate::validate::Path;
+
+told! {
+    check_role {}
+}
 
 /// The metadata of a part whose `data` was no object in 1.0.
 pub(crate) const WRAPPED: &str = "data_part_compat";
