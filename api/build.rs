@@ -1,12 +1,16 @@
-//! Compiles `a2a.proto` to descriptors, without protoc.
+//! Compiles the protos to descriptors, without protoc.
 
 use prost::Message;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=../wire/a2a.proto");
-    let files = protox::compile(["a2a.proto"], ["../wire"])?;
     let out = std::path::PathBuf::from(std::env::var("OUT_DIR")?);
-    std::fs::write(out.join("a2a.binpb"), files.encode_to_vec())?;
+    for name in ["a2a", "a2a_v03"] {
+        let file = format!("{name}.proto");
+        println!("cargo:rerun-if-changed=../wire/{file}");
+        // Apart, so that the older one can be kept from those who shall not see it.
+        let files = protox::compile([file], ["../wire"])?;
+        std::fs::write(out.join(format!("{name}.binpb")), files.encode_to_vec())?;
+    }
     Ok(())
 }

@@ -7,10 +7,12 @@ use engine::Engine;
 use poem::http::Method;
 use poem::{Endpoint, Request, Response, Result};
 use tokio::sync::watch;
+use wire::Version;
 
 use crate::log::{Served, Watch};
+use crate::operation::Operation;
 use crate::route::{Base, is_rpc};
-use crate::{Options, card, cors, health, jsonrpc, rest, verbs, worker};
+use crate::{Options, card, cors, health, jsonrpc, rest, verbs, version, worker};
 
 /// Every surface over `engine`, for a server or for poem's test client.
 pub fn app(engine: Engine, options: Options) -> impl Endpoint<Output = Response> + Clone + 'static {
@@ -25,8 +27,9 @@ pub(crate) struct App(Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) engine: Engine,
     pub(crate) options: Options,
-    pub(crate) rest: verbs::Table,
-    pub(crate) worker: verbs::Table,
+    pub(crate) rest: verbs::Table<verbs::Handler>,
+    pub(crate) rest_v03: verbs::Table<Operation>,
+    pub(crate) worker: verbs::Table<verbs::Handler>,
     /// Since when the configuration holds, in whole seconds.
     pub(crate) started: SystemTime,
     draining: watch::Sender<bool>,
@@ -40,6 +43,7 @@ impl App {
             engine,
             options,
             rest: rest::table(),
+            rest_v03: rest::v03::table(),
             worker: worker::table(),
             draining: watch::Sender::new(false),
         }))
@@ -61,6 +65,11 @@ impl Shared {
     pub(crate) async fn drained(&self) {
         // It cannot fail: the sender is ours.
         self.draining.subscribe().wait_for(|draining| *draining).await.ok();
+    }
+
+    /// The versions of A2A that are served.
+    pub(crate) fn served(&self) -> &'static [Version] {
+        version::served(self.options.v03)
     }
 
     /// Whether shutdown has begun.
@@ -101,7 +110,10 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Served {
     let mut served = match &origin {
         Some(_) if cors::is_preflight(request.method(), request.headers()) => Served::of("-", cors::preflight()),
         _ if is_rpc(base.rest) => jsonrpc::answer(shared, request, &base).await,
-        _ => rest::answer(shared, request, &base).await,
+        _ => match rest::v03::path_of(shared, base.rest) {
+            Some(path) => rest::v03::answer(shared, request, &base, path).await,
+            None => rest::answer(shared, request, &base).await,
+        },
     };
     if !shared.options.cors_origins.is_empty() {
         cors::open_to(origin, &mut served.response);

@@ -5,10 +5,10 @@
 
 use engine::{Agent, Caller, Card};
 use poem::Request;
-use wire::{AgentCard, AgentInterface, Error, Tenant};
+use wire::{AgentCard, AgentInterface, Error, Tenant, Version};
 
 use crate::app::Shared;
-use crate::{capability, version};
+use crate::capability;
 
 mod canonical;
 mod document;
@@ -26,22 +26,36 @@ pub use signer::{Signer, SigningKeyError};
 const EVERYTHING: [&str; 2] = ["text/plain", "*/*"];
 
 /// The card that everybody may read, without a signature.
-fn public(shared: &Shared, caller: &Caller, place: &Place) -> AgentCard {
+fn unsigned(shared: &Shared, caller: &Caller, place: &Place) -> AgentCard {
     compose(shared, caller, &caller.agent.card, place)
 }
 
-/// The card for clients that have shown who they are, signed like the public one. gRPC has no request to find the place in.
+/// The card that everybody may read, for bindings that give it as an operation's answer.
+///
+/// # Errors
+/// `Internal` when it cannot be signed.
+pub(crate) fn public(shared: &Shared, caller: &Caller, request: Option<&Request>) -> Result<AgentCard, Error> {
+    let place = place(shared, caller, request);
+    sign(shared, unsigned(shared, caller, &place), &place)
+}
+
+/// The card for clients that have shown who they are, signed like the public one.
 ///
 /// # Errors
 /// `UnsupportedOperation` or `ExtendedAgentCardNotConfigured` when there is none.
 pub(crate) fn extended(shared: &Shared, caller: &Caller, request: Option<&Request>) -> Result<AgentCard, Error> {
     let card = shared.engine.get_extended_agent_card(caller)?;
+    let place = place(shared, caller, request);
+    sign(shared, compose(shared, caller, &card, &place), &place)
+}
+
+/// gRPC has no request to find the place in.
+fn place(shared: &Shared, caller: &Caller, request: Option<&Request>) -> Place {
     let (options, default_agent) = (&shared.options, &shared.engine.settings().default_agent);
-    let place = match request {
+    match request {
         Some(request) => Place::of(options, default_agent, request, caller),
         None => Place::of_grpc(options, default_agent, caller),
-    };
-    sign(shared, compose(shared, caller, &card, &place), &place)
+    }
 }
 
 /// The card with its signature, when a key is configured.
@@ -76,19 +90,29 @@ fn compose(shared: &Shared, caller: &Caller, card: &Card, place: &Place) -> Agen
 
 /// Every way to the caller's agent, the preferred one first. Over HTTP the URL alone leads to agent and tenant; gRPC has no path, so
 /// its `tenant` names both.
+///
+/// Those of 0.3 follow, JSON-RPC first, which is where clients of 0.3 look. Most of them know no `tenant` in gRPC: where one is needed,
+/// that binding is not theirs.
 fn interfaces(shared: &Shared, caller: &Caller, place: &Place) -> Vec<AgentInterface> {
-    let interface = |url: String, binding: &str| AgentInterface {
+    let interface = |version: Version, url: String, binding: &str| AgentInterface {
         url,
         protocol_binding: binding.to_owned(),
-        protocol_version: version::SERVED.to_owned(),
+        protocol_version: version.as_str().to_owned(),
         ..AgentInterface::default()
     };
-    let base = place.base();
-    let mut interfaces = vec![interface(base.clone(), "HTTP+JSON"), interface(format!("{base}/rpc"), "JSONRPC")];
-    if let Some(url) = &shared.options.grpc_url {
-        let agent = (caller.agent.name != shared.engine.settings().default_agent).then_some(&*caller.agent.name);
-        let tenant = routing_key(&caller.tenant, agent);
-        interfaces.push(AgentInterface { tenant, ..interface(url.clone(), "GRPC") });
+    let agent = (caller.agent.name != shared.engine.settings().default_agent).then_some(&*caller.agent.name);
+    let tenant = routing_key(&caller.tenant, agent);
+    let grpc = |version| {
+        let url = shared.options.grpc_url.clone()?;
+        Some(AgentInterface { tenant: tenant.clone(), ..interface(version, url, "GRPC") })
+    };
+    let rest = |version| interface(version, place.base(), "HTTP+JSON");
+    let rpc = |version| interface(version, format!("{}/rpc", place.base()), "JSONRPC");
+    let mut interfaces = vec![rest(Version::V1), rpc(Version::V1)];
+    interfaces.extend(grpc(Version::V1));
+    if shared.served().contains(&Version::V03) {
+        interfaces.extend([rpc(Version::V03), rest(Version::V03)]);
+        interfaces.extend(grpc(Version::V03).filter(|interface| interface.tenant.is_empty()));
     }
     interfaces
 }

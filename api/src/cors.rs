@@ -5,10 +5,10 @@ use poem::Response;
 use poem::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 /// What pages may send. Browsers do not count `Authorization` in `*`, so everything is named.
-const SENT: &str = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, Idempotency-Key, If-Modified-Since, If-None-Match, \
-                    Last-Event-ID, X-API-Key, traceparent, tracestate";
+const SENT: &str = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Idempotency-Key, If-Modified-Since, \
+                    If-None-Match, Last-Event-ID, X-API-Key, traceparent, tracestate";
 /// What pages may read beyond what they always may.
-const READ: &str = "A2A-Extensions, ETag, Retry-After, WWW-Authenticate";
+const READ: &str = "A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate";
 const METHODS: &str = "GET, HEAD, POST, DELETE";
 /// How long a browser may remember a preflight, in seconds; more than two hours none does.
 const REMEMBERED: &str = "7200";

@@ -1,4 +1,5 @@
-//! gRPC (§10): the service of `a2a.proto`, served by its descriptors, beside reflection and the standard health service.
+//! gRPC (§10): the service of `a2a.proto` and that of `a2a_v03.proto`, served by their descriptors, beside reflection and the standard
+//! health service.
 //!
 //! No Rust is made from the proto. A request is decoded by its descriptor and printed as ProtoJSON, which is read as in every other
 //! binding, and an answer goes the same way back (`json.rs`): there is one family of types, and no field that this binding forgot.
@@ -26,15 +27,13 @@ mod call;
 mod codec;
 mod health;
 mod json;
+mod schema;
 mod status;
 
-use call::{Call, Items, METHODS};
+use call::{Call, Items};
 use codec::Raw;
 use health::Health;
-use json::Schema;
-
-/// The service's full name.
-pub(crate) const SERVICE: &str = "lf.a2a.v1.A2AService";
+use schema::Schema;
 
 type Answer = BoxFuture<'static, Response<Body>>;
 
@@ -42,7 +41,7 @@ type Answer = BoxFuture<'static, Response<Body>>;
 #[derive(Clone)]
 pub(crate) struct Grpcs {
     shared: Arc<Shared>,
-    schema: Arc<Schema>,
+    schemas: Arc<Vec<Schema>>,
     others: Arc<Vec<Other>>,
 }
 
@@ -76,10 +75,12 @@ impl Grpcs {
     /// # Errors
     /// When the descriptors that were compiled in are not those of the proto, which a test rules out.
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Grpcs, Error> {
+        let schemas: Vec<Schema> =
+            shared.served().iter().map(|version| Schema::of(*version)).collect::<Result<_, _>>()?;
         let reflection = || {
-            tonic_reflection::server::Builder::configure()
-                .register_encoded_file_descriptor_set(json::DESCRIPTORS)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            let told = tonic_reflection::server::Builder::configure()
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+            schemas.iter().fold(told, |told, schema| told.register_encoded_file_descriptor_set(schema.descriptors()))
         };
         let others = vec![
             Other::of(HealthServer::new(Health(shared.clone()))),
@@ -87,7 +88,7 @@ impl Grpcs {
             // What many clients still ask.
             Other::of(reflection().build_v1alpha().map_err(Error::internal)?),
         ];
-        Ok(Grpcs { shared, schema: Arc::new(Schema::new()?), others: Arc::new(others) })
+        Ok(Grpcs { shared, schemas: Arc::new(schemas), others: Arc::new(others) })
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
@@ -98,8 +99,8 @@ impl Grpcs {
         }
         let path = request.uri().path().to_owned();
         let (service, method) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
-        if service == SERVICE {
-            return self.call(method, &path, request).await;
+        if let Some(schema) = self.schemas.iter().find(|schema| schema.service() == service) {
+            return self.call(schema, method, &path, request).await;
         }
         match self.others.iter().find(|other| other.name == service) {
             Some(other) => (other.call)(request).await,
@@ -107,14 +108,12 @@ impl Grpcs {
         }
     }
 
-    async fn call(&self, method: &str, path: &str, request: Request<Incoming>) -> Response<Body> {
-        let found =
-            METHODS.iter().find(|name| **name == method).and_then(|name| Some((*name, self.schema.method(name)?)));
-        let Some((name, descriptor)) = found else {
+    async fn call(&self, schema: &Schema, method: &str, path: &str, request: Request<Incoming>) -> Response<Body> {
+        let Some((operation, descriptor)) = schema.method(method) else {
             return status::of(&Error::method_not_found(path)).into_http();
         };
         let limit = self.shared.options.body_bytes;
-        let call = Call { shared: self.shared.clone(), name, descriptor };
+        let call = Call { shared: self.shared.clone(), dialect: schema.dialect(), operation, descriptor };
         let mut grpc = Grpc::new(Raw).max_decoding_message_size(limit).max_encoding_message_size(usize::MAX);
         grpc.streaming(Serving(call), request).await
     }
@@ -135,7 +134,12 @@ impl StreamingService<Bytes> for Serving {
             let began = Instant::now();
             let mut tenant = Tenant::none();
             let answered = call.answer(request, &mut tenant).await.map_err(|error| status::of(&error));
-            log::called(call.name, answered.as_ref().err().map_or(0, |status| status.code() as i32), began, &tenant);
+            log::called(
+                call.operation.name(),
+                answered.as_ref().err().map_or(0, |status| status.code() as i32),
+                began,
+                &tenant,
+            );
             answered
         })
     }

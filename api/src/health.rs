@@ -3,9 +3,10 @@
 use poem::Response;
 use poem::http::StatusCode;
 use serde_json::json;
+use wire::Version;
 
 use crate::app::Shared;
-use crate::{card, version, worker};
+use crate::{card, worker};
 
 /// `GET /`: what this is and where to look.
 pub(crate) fn index() -> Response {
@@ -14,7 +15,7 @@ pub(crate) fn index() -> Response {
         &json!({
             "product": "Taskyard",
             "version": env!("CARGO_PKG_VERSION"),
-            "a2a": {"version": version::SERVED, "httpJson": "/", "jsonRpc": "/rpc", "card": card::AGENT_CARD},
+            "a2a": {"version": Version::V1.as_str(), "httpJson": "/", "jsonRpc": "/rpc", "card": card::AGENT_CARD},
             "workers": worker::PREFIX,
             "health": ["/healthz", "/readyz"],
         }),

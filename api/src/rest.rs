@@ -10,22 +10,24 @@ use wire::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, Error, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest,
     ListTaskPushNotificationConfigsResponse, ListTasksRequest, ListTasksResponse, SendMessageRequest,
-    SendMessageResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig,
+    SendMessageResponse, SubscribeToTaskRequest, Task, TaskPushNotificationConfig, Version,
 };
 
 use crate::answer::{A2A_JSON, Empty, Media, Reply, answer as reply, nothing};
 use crate::app::Shared;
 use crate::body::{Body, MaybeBody};
 use crate::call::{Call, Key, LastEvent, Path};
+use crate::dialect::Dialect;
 use crate::failure::{self, Failure};
 use crate::log::Served;
 use crate::query::Query;
 use crate::route::{self, Base};
 use crate::sse::{Shape, Stream};
-use crate::verbs::{Found, Table};
+use crate::verbs::{Found, Handler, Table};
 use crate::{capability, card, service};
 
 mod page;
+pub(crate) mod v03;
 pub(crate) use page::Page;
 
 /// The operations, as the document has them.
@@ -67,7 +69,7 @@ impl Rest {
     ) -> Result<Stream, Failure> {
         let caller = call.caller(&body.0.tenant)?;
         let events = call.engine.send_streaming_message(&caller, key.0, body.0, last.0).await?;
-        Ok(Stream::of(events, Shape::Rest, call.keep_alive))
+        Ok(Stream::of(events, Shape::bare(Dialect::V1), call.keep_alive))
     }
 
     /// Read a task: its state, its artifacts and its newest messages.
@@ -237,11 +239,11 @@ async fn subscribe(call: &Call, id: String, last: LastEvent, query: SubscribeToT
     let request = SubscribeToTaskRequest { id, ..query };
     let caller = call.caller(&request.tenant)?;
     let events = call.engine.subscribe_to_task(&caller, request, last.0).await?;
-    Ok(Stream::of(events, Shape::Rest, call.keep_alive))
+    Ok(Stream::of(events, Shape::bare(Dialect::V1), call.keep_alive))
 }
 
 /// The paths and what they lead to.
-pub(crate) fn table() -> Table {
+pub(crate) fn table() -> Table<Handler> {
     Table::of(Rest)
 }
 
@@ -270,7 +272,13 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
         Err(error) => return Served::of(operation.id, failure::response(&error, media)),
     };
     let tenant = caller.tenant.clone();
-    let activated = match service::check(&caller.agent, request.headers(), request.uri().query()) {
+    let activated = match service::check(
+        &caller.agent,
+        request.headers(),
+        request.uri().query(),
+        &[Version::V1],
+        shared.served(),
+    ) {
         Ok(activated) => activated,
         Err(error) => return Served::of(operation.id, failure::response(&error, media)).for_tenant(tenant),
     };
@@ -287,7 +295,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
                 shared: Some(shared.clone()),
                 params,
             };
-            run(&operation.endpoint, request, call, media).await
+            run(&operation.to, request, call, media).await
         }
         Err(error) => failure::response(&error, media),
     };
@@ -325,7 +333,7 @@ pub(crate) fn not_allowed(request: &Request, allow: &str, media: Media) -> Respo
 }
 
 /// Take `/{tenant}` off a path that does not begin with a word of the protocol's.
-fn split_tenant<'p>(table: &Table, path: &'p str) -> (Option<&'p str>, &'p str) {
+fn split_tenant<'p>(table: &Table<Handler>, path: &'p str) -> (Option<&'p str>, &'p str) {
     let Some(after) = path.strip_prefix('/') else { return (None, path) };
     let Some(end) = after.find('/') else { return (None, path) };
     let (first, rest) = after.split_at(end);

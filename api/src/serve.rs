@@ -39,10 +39,13 @@ pub struct Options {
     pub signer: Option<Arc<Signer>>,
     /// Origins of web pages that may call A2A, such as `https://app.example`; `*` is every one. Cards are for all of them anyway.
     pub cors_origins: Vec<String>,
+    /// Whether clients of A2A 0.3 are served too.
+    pub v03: bool,
 }
 
 impl Default for Options {
-    /// 4 MiB, 10 seconds of draining, 15 and 60 seconds of silence, cards kept for 5 minutes and not signed, and nobody trusted.
+    /// 4 MiB, 10 seconds of draining, 15 and 60 seconds of silence, cards kept for 5 minutes and not signed, nobody trusted, and 0.3
+    /// served.
     fn default() -> Self {
         Options {
             body_bytes: 4 << 20,
@@ -56,6 +59,7 @@ impl Default for Options {
             card_max_age: Duration::from_secs(300),
             signer: None,
             cors_origins: Vec::new(),
+            v03: true,
         }
     }
 }

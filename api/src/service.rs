@@ -4,38 +4,54 @@
 use engine::Agent;
 use poem::Response;
 use poem::http::{HeaderMap, HeaderValue};
-use wire::Error;
+use wire::{Error, Version};
 
 use crate::version;
 
 /// The header, in requests and in answers.
 pub(crate) const EXTENSIONS: &str = "A2A-Extensions";
+/// What 0.3 calls it.
+const EXTENSIONS_V03: &str = "X-A2A-Extensions";
 
 /// The extensions that a request brings and the agent's card declares. What the agent does not know is ignored (§4.6.3).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Activated(Option<HeaderValue>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Activated {
+    version: Version,
+    value: Option<HeaderValue>,
+}
 
 impl Activated {
-    /// The value of the answer's header, if it has one.
-    pub(crate) fn value(&self) -> Option<&HeaderValue> {
-        self.0.as_ref()
+    /// The version that the request speaks.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The answer's header, if it has one.
+    pub(crate) fn header(&self) -> Option<(&'static str, &HeaderValue)> {
+        self.value.as_ref().map(|value| (name_in(self.version), value))
     }
 
     /// Tells the client which of its extensions count.
     pub(crate) fn mark(&self, response: &mut Response) {
-        if let Some(value) = self.value() {
-            response.headers_mut().insert(EXTENSIONS, value.clone());
+        if let Some((name, value)) = self.header() {
+            response.headers_mut().insert(name, value.clone());
         }
     }
 }
 
-/// Refuse a version that is not served, then a request without an extension that the agent requires.
+/// Refuse a version that is not spoken here, then a request without an extension that the agent requires.
 ///
 /// # Errors
-/// `VersionNotSupported`, `ExtensionSupportRequired`.
-pub(crate) fn check(agent: &Agent, headers: &HeaderMap, query: Option<&str>) -> Result<Activated, Error> {
-    version::check(headers, query)?;
-    let asked = listed(headers);
+/// `VersionNotSupported`, with everything that is `served`; `ExtensionSupportRequired`.
+pub(crate) fn check(
+    agent: &Agent,
+    headers: &HeaderMap,
+    query: Option<&str>,
+    spoken: &[Version],
+    served: &[Version],
+) -> Result<Activated, Error> {
+    let version = version::check(headers, query, spoken, served)?;
+    let asked = listed(headers, name_in(version));
     let card = &agent.card;
     if let Some(missing) = card.required_extensions().find(|uri| !asked.iter().any(|asked| asked == uri)) {
         let required: Vec<&str> = card.required_extensions().collect();
@@ -43,15 +59,20 @@ pub(crate) fn check(agent: &Agent, headers: &HeaderMap, query: Option<&str>) -> 
     }
     let known = card.extensions.iter().map(|extension| extension.uri.as_str());
     let activated: Vec<&str> = known.filter(|uri| asked.iter().any(|asked| asked == uri)).collect();
-    if activated.is_empty() {
-        return Ok(Activated::default());
-    }
-    Ok(Activated(HeaderValue::from_str(&activated.join(", ")).ok()))
+    let value = if activated.is_empty() { None } else { HeaderValue::from_str(&activated.join(", ")).ok() };
+    Ok(Activated { version, value })
 }
 
-/// The URIs of every such header, each a comma separated list.
-fn listed(headers: &HeaderMap) -> Vec<&str> {
-    let values = headers.get_all(EXTENSIONS).into_iter().filter_map(|value| value.to_str().ok());
+const fn name_in(version: Version) -> &'static str {
+    match version {
+        Version::V1 => EXTENSIONS,
+        Version::V03 => EXTENSIONS_V03,
+    }
+}
+
+/// The URIs of every header of that name, each a comma separated list.
+fn listed<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).map(str::trim).filter(|uri| !uri.is_empty()).collect()
 }
 
@@ -61,15 +82,28 @@ mod tests {
     use wire::AgentExtension;
 
     fn check_with(given: &[&str]) -> Result<Option<String>, String> {
+        let [old, new] = [("0.3", EXTENSIONS_V03), ("1.0", EXTENSIONS)].map(|(version, name)| {
+            let headers = given.iter().fold(HeaderMap::new(), |mut headers, value| {
+                headers.append(name, value.parse().unwrap());
+                headers
+            });
+            check_under(version, name, headers)
+        });
+        assert_eq!(old, new);
+        new
+    }
+
+    fn check_under(version: &str, name: &str, mut headers: HeaderMap) -> Result<Option<String>, String> {
         let extension = |uri: &str, required| AgentExtension { uri: uri.to_owned(), required, ..Default::default() };
         let mut agent = Agent::named("a");
         agent.card.extensions = vec![extension("urn:a", false), extension("urn:b/v1", true), extension("urn:c", true)];
-        let mut headers = HeaderMap::from_iter([("a2a-version".parse().unwrap(), "1.0".parse().unwrap())]);
-        for value in given {
-            headers.append(EXTENSIONS, value.parse().unwrap());
-        }
-        let activated = check(&agent, &headers, None).map_err(|error| error.metadata["extension"].clone())?;
-        Ok(activated.value().map(|value| value.to_str().unwrap().to_owned()))
+        headers.insert(version::HEADER, version.parse().unwrap());
+        let activated = check(&agent, &headers, None, Version::ALL, Version::ALL)
+            .map_err(|error| error.metadata["extension"].clone())?;
+        Ok(activated.header().map(|(header, value)| {
+            assert_eq!(header, name);
+            value.to_str().unwrap().to_owned()
+        }))
     }
 
     #[test]

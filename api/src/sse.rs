@@ -1,4 +1,4 @@
-//! Streams as server-sent events, of both bindings.
+//! Streams as server-sent events, of every binding and version that has them.
 //!
 //! An event's `id` is its number, so that a client that sends it back as `Last-Event-ID` goes on after it. A stream that this replica has
 //! to end early says where to resume. One item is taken from the engine when hyper asks for more, and none before: a client that does
@@ -16,6 +16,7 @@ use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registr
 use poem_openapi::types::Type as _;
 use wire::{Error, StreamResponse};
 
+use crate::dialect::Dialect;
 use crate::{jsonrpc, log};
 
 /// The media type.
@@ -23,34 +24,43 @@ pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// A comment, which clients skip.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-/// What is around an item.
+/// How an item is said, and what is around it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Nothing.
-    Rest,
-    /// A response to the request of this id, as it stood in the request.
-    JsonRpc { id: Box<str> },
+pub(crate) struct Shape {
+    dialect: Dialect,
+    /// In JSON-RPC: the id of the request that is responded to, as it stood there.
+    id: Option<Box<str>>,
 }
 
 impl Shape {
-    fn item(&self, item: &Item) -> Bytes {
+    /// Nothing is around it.
+    pub(crate) fn bare(dialect: Dialect) -> Shape {
+        Shape { dialect, id: None }
+    }
+
+    /// Each is a response to the request of this id.
+    pub(crate) fn rpc(dialect: Dialect, id: &str) -> Shape {
+        Shape { dialect, id: Some(id.into()) }
+    }
+
+    fn item(&self, item: &Item) -> Result<Bytes, Error> {
         let Item { generation, body, .. } = item;
-        let text = match self {
-            Shape::Rest => format!("id: {generation}\ndata: {body}\n\n"),
-            Shape::JsonRpc { id } => {
-                format!("id: {generation}\ndata: {}{body}}}\n\n", jsonrpc::opening(id, "result"))
-            }
-        };
-        text.into()
+        let body = self.dialect.item(body)?;
+        Ok(match &self.id {
+            None => format!("id: {generation}\ndata: {body}\n\n"),
+            Some(id) => format!("id: {generation}\ndata: {}{body}}}\n\n", jsonrpc::opening(id, "result")),
+        }
+        .into())
     }
 
     /// Without an `id`: the client still has what it had.
     fn error(&self, error: &Error) -> Bytes {
-        let text = match self {
-            Shape::Rest => format!("event: error\ndata: {}\n\n", error.status_body()),
-            Shape::JsonRpc { id } => format!("event: error\ndata: {}\n\n", jsonrpc::error_text(id, error)),
-        };
-        text.into()
+        log::failure(error);
+        match &self.id {
+            None => format!("event: error\ndata: {}\n\n", error.status_body()),
+            Some(id) => format!("event: error\ndata: {}\n\n", jsonrpc::error_text(self.dialect, id, error)),
+        }
+        .into()
     }
 }
 
@@ -75,13 +85,13 @@ impl Stream {
     async fn next(mut self) -> Option<(Bytes, Option<Stream>)> {
         match tokio::time::timeout(self.keep_alive, self.events.next()).await {
             Err(_silent) => Some((Bytes::from_static(KEEP_ALIVE), Some(self))),
-            Ok(Ok(Some(item))) => Some((self.shape.item(&item), Some(self))),
+            Ok(Ok(Some(item))) => Some(match self.shape.item(&item) {
+                Ok(piece) => (piece, Some(self)),
+                Err(error) => (self.shape.error(&error), None),
+            }),
             Ok(Ok(None)) => None,
             Ok(Err(Cut::Slow | Cut::Closing)) => Some((resume(self.events.last()), None)),
-            Ok(Err(Cut::Failed(error))) => {
-                log::failure(&error);
-                Some((self.shape.error(&error), None))
-            }
+            Ok(Err(Cut::Failed(error))) => Some((self.shape.error(&error), None)),
         }
     }
 }
@@ -92,13 +102,22 @@ impl IntoResponse for Stream {
             let (piece, rest) = stream?.next().await?;
             Some((Ok::<_, io::Error>(piece), rest))
         });
-        let mut response = Response::builder().content_type(EVENT_STREAM).body(Body::from_bytes_stream(pieces));
-        let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        // Or nginx would collect events before it passes them on.
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        response
+        stream(Body::from_bytes_stream(pieces))
     }
+}
+
+/// The stream of a request that was refused: the refusal and nothing else.
+pub(crate) fn refused(shape: &Shape, error: &Error) -> Response {
+    stream(Body::from_bytes(shape.error(error)))
+}
+
+fn stream(body: Body) -> Response {
+    let mut response = Response::builder().content_type(EVENT_STREAM).body(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // Or nginx would collect events before it passes them on.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
 }
 
 impl ApiResponse for Stream {

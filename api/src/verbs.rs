@@ -1,8 +1,8 @@
 //! Paths with verbs: `/message:send`, `/tasks/{id}:cancel`.
 //!
 //! poem-openapi and poem's router read every `:` as the beginning of a parameter. An API here declares a verb as its own last segment,
-//! marked with `@`: `/tasks/:id/@cancel`. This table reads the declarations off the API and matches paths against them; `document.rs`
-//! writes the outward form. Nothing else knows of the mark.
+//! marked with `@`: `/tasks/:id/@cancel`. This table reads the declarations off the API (or rows in the same notation) and matches
+//! paths against them; `document.rs` writes the outward form. Nothing else knows of the mark.
 
 use std::collections::HashMap;
 
@@ -20,15 +20,15 @@ const SECOND: &str = "ByPost";
 /// The longest path of any API, in segments.
 const DEEPEST: usize = 8;
 
-/// The paths of an API.
-pub(crate) struct Table {
-    paths: Vec<Declared>,
+/// The paths of an API, and what each of their methods leads to.
+pub(crate) struct Table<T> {
+    paths: Vec<Declared<T>>,
 }
 
-struct Declared {
+struct Declared<T> {
     segments: Vec<Segment>,
     verb: Option<String>,
-    operations: Vec<Operation>,
+    operations: Vec<Operation<T>>,
 }
 
 enum Segment {
@@ -37,28 +37,31 @@ enum Segment {
 }
 
 /// What one method of one path does.
-pub(crate) struct Operation {
+pub(crate) struct Operation<T> {
     method: Method,
     /// Its name in the protocol.
     pub(crate) id: &'static str,
-    pub(crate) endpoint: BoxEndpoint<'static, Response>,
+    pub(crate) to: T,
 }
 
 /// What a path and a method lead to.
-pub(crate) enum Found<'t, 'p> {
+pub(crate) enum Found<'t, 'p, T> {
     /// An operation, and the values in the path as they stand there.
-    Operation(&'t Operation, Vec<&'p str>),
+    Operation(&'t Operation<T>, Vec<&'p str>),
     /// The path exists; these are its methods.
     OtherMethods(String),
     /// No such path.
     Nothing,
 }
 
-impl Table {
+/// What poem-openapi makes of a handler.
+pub(crate) type Handler = BoxEndpoint<'static, Response>;
+
+impl Table<Handler> {
     /// The paths of `api`.
-    pub(crate) fn of<T: OpenApi>(api: T) -> Table {
+    pub(crate) fn of<A: OpenApi>(api: A) -> Table<Handler> {
         let mut ids: HashMap<(String, Method), &'static str> = HashMap::new();
-        for path in T::meta().into_iter().flat_map(|api| api.paths) {
+        for path in A::meta().into_iter().flat_map(|api| api.paths) {
             for operation in path.operations {
                 let name = operation.operation_id.unwrap_or_default();
                 ids.insert((shape(&path.path), operation.method), name.strip_suffix(SECOND).unwrap_or(name));
@@ -66,14 +69,33 @@ impl Table {
         }
         let mut routes = HashMap::new();
         api.add_routes(&mut routes);
-        let mut paths: Vec<Declared> = Vec::new();
+        let mut paths = Vec::new();
         for (path, methods) in routes {
-            let operations = methods.into_iter().map(|(method, endpoint)| {
+            let operations = methods.into_iter().map(|(method, to)| {
                 let id = ids.get(&(shape(&path), method.clone())).copied().unwrap_or_default();
-                Operation { method, id, endpoint }
+                Operation { method, id, to }
             });
             paths.push(Declared::new(&path, operations.collect()));
         }
+        Table::sorted(paths)
+    }
+}
+
+impl<T> Table<T> {
+    /// The paths of these rows: a method, a path, the operation's name, what it leads to. Rows of one path stand together.
+    pub(crate) fn of_rows(rows: impl IntoIterator<Item = (Method, &'static str, &'static str, T)>) -> Table<T> {
+        let mut paths: Vec<(&str, Vec<Operation<T>>)> = Vec::new();
+        for (method, path, id, to) in rows {
+            let operation = Operation { method, id, to };
+            match paths.last_mut() {
+                Some((last, operations)) if *last == path => operations.push(operation),
+                _ => paths.push((path, vec![operation])),
+            }
+        }
+        Table::sorted(paths.into_iter().map(|(path, operations)| Declared::new(path, operations)).collect())
+    }
+
+    fn sorted(mut paths: Vec<Declared<T>>) -> Table<T> {
         // A verb is looked for before an id that looks like one; literals before parameters.
         paths.sort_by_key(|path| (path.verb.is_none(), path.parameters()));
         for path in &mut paths {
@@ -89,7 +111,7 @@ impl Table {
     }
 
     /// What `method` of `path` is.
-    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'_, 'p> {
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'_, 'p, T> {
         let mut segments = [""; DEEPEST];
         let mut count = 0;
         for segment in path.strip_prefix('/').unwrap_or(path).split('/') {
@@ -122,8 +144,8 @@ fn is_parameter(part: &str) -> bool {
     part.starts_with([':', '{'])
 }
 
-impl Declared {
-    fn new(path: &str, operations: Vec<Operation>) -> Declared {
+impl<T> Declared<T> {
+    fn new(path: &str, operations: Vec<Operation<T>>) -> Declared<T> {
         let (plain, verb) = match path.split_once(MARK) {
             Some((plain, verb)) => (plain, Some(verb.to_owned())),
             None => (path, None),

@@ -21,7 +21,7 @@ use crate::call::{Call, Path};
 use crate::failure::{self, Failure};
 use crate::log::Served;
 use crate::query::Asked;
-use crate::verbs::{Found, Table};
+use crate::verbs::{Found, Handler, Table};
 use crate::{rest, route};
 
 /// Where the surface stands.
@@ -340,7 +340,7 @@ fn read_state(name: &str) -> Result<TaskState, Error> {
 }
 
 /// The paths and what they lead to.
-pub(crate) fn table() -> Table {
+pub(crate) fn table() -> Table<Handler> {
     Table::of(Workers)
 }
 
@@ -367,7 +367,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: poem::Request, path: &
                 shared: None,
                 params,
             };
-            rest::run(&operation.endpoint, request, call, Media::Json).await
+            rest::run(&operation.to, request, call, Media::Json).await
         }
         Err(error) => failure::response(&error, Media::Json),
     };

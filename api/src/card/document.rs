@@ -12,7 +12,8 @@ pub(crate) fn paths() -> [(&'static str, Value); 2] {
     let card = get(
         "GetAgentCard",
         "The agent's card: what it does, what it can be asked for, and where.",
-        "Also under `/agents/{agent}`, `/t/{tenant}` and `/t/{tenant}/agents/{agent}`. Signed when a key is configured.",
+        "Also under `/agents/{agent}`, `/t/{tenant}` and `/t/{tenant}/agents/{agent}`. Signed when a key is configured. To clients that do \
+         not say that they speak 1.0 it also says what clients of 0.3 read; its signature is over the members of 1.0.",
         &json!({"$ref": "#/components/schemas/AgentCard"}),
     );
     let keys = get(

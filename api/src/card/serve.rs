@@ -12,7 +12,7 @@ use poem_openapi::ApiResponse;
 use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registry};
 use poem_openapi::types::Type as _;
 use serde_json::json;
-use wire::{AgentCard, Error};
+use wire::{AgentCard, Error, Version, v03};
 
 use super::location::{AGENT_CARD, KEYS, Place, VARY};
 use crate::answer::{A2A_JSON, JSON, Media};
@@ -20,7 +20,7 @@ use crate::app::Shared;
 use crate::log::Served;
 use crate::rest::not_allowed;
 use crate::route::Base;
-use crate::{cors, failure};
+use crate::{cors, failure, version};
 
 /// How caches treat what depends on who asks.
 pub(crate) const PRIVATE: &str = "private";
@@ -56,8 +56,13 @@ fn of(shared: &Shared, request: &Request, base: &Base<'_>) -> Result<Response, E
     }
     let caller = base.caller(shared, None)?;
     let place = Place::of(&shared.options, &shared.engine.settings().default_agent, request, &caller);
-    let card = super::public(shared, &caller, &place);
+    let card = super::unsigned(shared, &caller, &place);
+    let old = shared.served().contains(&Version::V03);
+    let merged = old && !version::is_new(request.headers(), request.uri().query());
     let mut content = super::canonical::of(&card)?;
+    if merged {
+        content.extend_from_slice(Version::V03.as_str().as_bytes());
+    }
     let tag = match &shared.options.signer {
         // Each answer may hold another signature over the same card: equal enough, and not the same bytes.
         Some(signer) => {
@@ -66,10 +71,19 @@ fn of(shared: &Shared, request: &Request, base: &Base<'_>) -> Result<Response, E
         }
         None => format!("\"{}\"", hash(&content)),
     };
-    let body = || serde_json::to_vec(&super::sign(shared, card, &place)?).map_err(Error::internal);
+    let body = || {
+        let card = super::sign(shared, card, &place)?;
+        let body = if merged { serde_json::to_vec(&v03::card(&card)?) } else { serde_json::to_vec(&card) };
+        body.map_err(Error::internal)
+    };
     let mut response = conditional(shared, request, &tag, body)?;
-    if shared.options.trust_forwarded && shared.options.public_url.is_none() {
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static(VARY));
+    let told = shared.options.trust_forwarded && shared.options.public_url.is_none();
+    let varies = [old.then_some(version::HEADER), told.then_some(VARY)];
+    let varies = varies.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    if let Ok(varies) = HeaderValue::from_str(&varies)
+        && !varies.is_empty()
+    {
+        response.headers_mut().insert(header::VARY, varies);
     }
     Ok(response)
 }

@@ -8,7 +8,7 @@ use wire::description::{Described, MessageDescription};
 use wire::{
     CancelTaskRequest, DeleteTaskPushNotificationConfigRequest, GetExtendedAgentCardRequest,
     GetTaskPushNotificationConfigRequest, GetTaskRequest, ListTaskPushNotificationConfigsRequest, ListTasksRequest,
-    SubscribeToTaskRequest, TaskPushNotificationConfig,
+    SubscribeToTaskRequest, TaskPushNotificationConfig, Version,
 };
 
 use super::{field, messages, operations, retry_after};
@@ -100,7 +100,7 @@ pub(super) fn complete(document: &mut Value) {
     components["ProtocolVersion"] = json!({
         "description": "A version of A2A.",
         "type": "string",
-        "enum": [version::SERVED],
+        "enum": [Version::V1.as_str()],
     });
     for (name, schema) in card::schemas() {
         components[name] = schema;

@@ -9,14 +9,14 @@ use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 
-use super::SERVICE;
+use super::schema::service_of;
 use crate::app::Shared;
 use crate::health;
 
 /// How often a watched status is looked at.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Of the process, under the empty name, and of the one service.
+/// Of the process, under the empty name, and of the services.
 pub(crate) struct Health(pub(crate) Arc<Shared>);
 
 #[tonic::async_trait]
@@ -40,10 +40,14 @@ impl health_server::Health for Health {
                     return None;
                 }
                 loop {
-                    let now = status(&shared, &service).await;
+                    // Before the status, which is then what it ends with.
                     let ended = shared.is_draining();
-                    if told != Some(now) || ended {
+                    let now = status(&shared, &service).await;
+                    if told != Some(now) {
                         return Some((Ok(HealthCheckResponse { status: now.into() }), (Some(now), ended)));
+                    }
+                    if ended {
+                        return None;
                     }
                     tokio::select! {
                         () = tokio::time::sleep(EVERY) => {}
@@ -57,7 +61,8 @@ impl health_server::Health for Health {
 }
 
 async fn status(shared: &Shared, service: &str) -> ServingStatus {
-    if !matches!(service, "" | SERVICE) {
+    let known = service.is_empty() || shared.served().iter().any(|version| service_of(*version) == service);
+    if !known {
         return ServingStatus::ServiceUnknown;
     }
     if health::obstacles(shared).await.is_empty() { ServingStatus::Serving } else { ServingStatus::NotServing }

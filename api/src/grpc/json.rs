@@ -4,35 +4,13 @@ use std::io;
 
 use hyper::body::Bytes;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor, MethodDescriptor};
-use prost_reflect::{SerializeOptions, ServiceDescriptor};
+use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor, SerializeOptions};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use wire::{Error, Violation};
 
-/// `a2a.proto` and what it imports, as a `google.protobuf.FileDescriptorSet`.
-pub(crate) const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/a2a.binpb"));
-
 /// Above this a double no longer holds every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
-
-/// The service and, by it, every message.
-pub(crate) struct Schema(ServiceDescriptor);
-
-impl Schema {
-    /// # Errors
-    /// When the descriptors do not hold the service.
-    pub(crate) fn new() -> Result<Schema, Error> {
-        let pool = DescriptorPool::decode(DESCRIPTORS).map_err(Error::internal)?;
-        let service = pool.get_service_by_name(super::SERVICE);
-        service.map(Schema).ok_or_else(|| Error::internal("a2a.proto without its service"))
-    }
-
-    /// The method of that name.
-    pub(crate) fn method(&self, name: &str) -> Option<MethodDescriptor> {
-        self.0.methods().find(|method| method.name() == name)
-    }
-}
 
 /// Decode a request.
 ///

@@ -16,14 +16,19 @@ fn public() -> Options {
     Options { public_url: Some("https://yard.example/a2a/".into()), ..Options::default() }
 }
 
-/// `binding url tenant` of every interface.
+/// `binding url tenant` of every interface of 1.0.
 fn interfaces(card: &Value) -> Vec<String> {
+    interfaces_of(card, "1.0")
+}
+
+/// `binding url tenant` of every interface of a version.
+pub(crate) fn interfaces_of(card: &Value, version: &str) -> Vec<String> {
     let shown = |interface: &Value| {
-        assert_eq!(interface["protocolVersion"], "1.0");
         let of = |name: &str| interface[name].as_str().unwrap_or("-").to_owned();
         format!("{} {} {}", of("protocolBinding"), of("url"), of("tenant"))
     };
-    card["supportedInterfaces"].as_array().unwrap().iter().map(shown).collect()
+    let all = card["supportedInterfaces"].as_array().unwrap().iter();
+    all.filter(|interface| interface["protocolVersion"] == version).map(shown).collect()
 }
 
 async fn card<E: Endpoint<Output = Response>>(
@@ -42,10 +47,12 @@ async fn card<E: Endpoint<Output = Response>>(
 #[tokio::test]
 async fn a_name_makes_a_whole_card() {
     let platform = platform_with(settings(), public()).await;
+    let platform_without = platform_with(settings(), Options { v03: false, ..public() }).await;
     for version in [None, Some("0.3"), Some("99.0"), Some("1.0")] {
         let headers: Vec<_> = version.map(|version| ("A2A-Version", version)).into_iter().collect();
-        let answer = card(&platform, Method::GET, CARD, &headers).await;
+        let answer = card(&platform_without, Method::GET, CARD, &headers).await;
         assert_eq!((answer.status, answer.content_type.as_str()), (200, "application/json"), "{answer:?}");
+        assert!(!answer.headers.contains_key("vary"));
         assert_eq!(
             answer.body,
             json!({
@@ -67,8 +74,11 @@ async fn a_name_makes_a_whole_card() {
                 }],
             })
         );
-        let card: wire::AgentCard = serde_json::from_value(answer.body).unwrap();
-        wire::validate(&card).unwrap();
+        let both = card(&platform, Method::GET, CARD, &headers).await;
+        for body in [answer.body, both.body] {
+            let card: wire::AgentCard = serde_json::from_value(body).unwrap();
+            wire::validate(&card).unwrap();
+        }
     }
 }
 
@@ -123,7 +133,7 @@ async fn a_trusted_proxy_says_where_we_are() {
     let wary = platform().await;
     let answer = card(&wary, Method::GET, CARD, proxied).await;
     assert_eq!(interfaces(&answer.body)[0], "HTTP+JSON http://inner:8080 -");
-    assert!(!answer.headers.contains_key("vary"));
+    assert_eq!(answer.headers["vary"], "A2A-Version");
     let told = Options { trust_forwarded: true, ..public() };
     let answer = card(&platform_with(settings(), told).await, Method::GET, CARD, proxied).await;
     assert_eq!(interfaces(&answer.body)[0], "HTTP+JSON https://yard.example/a2a -");

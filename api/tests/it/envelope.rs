@@ -66,6 +66,14 @@ async fn what_is_no_request_is_refused_with_its_id_where_there_is_one() {
         (
             "a method of 0.3",
             r#"{"jsonrpc":"2.0","id":7,"method":"message/send"}"#.into(),
+            // To 0.3 that is a fault like any other: it knows no such code.
+            -32603,
+            "VERSION_NOT_SUPPORTED",
+            json!(7),
+        ),
+        (
+            "a method that looks like one of 0.3",
+            r#"{"jsonrpc":"2.0","id":7,"method":"tasks/list"}"#.into(),
             -32601,
             "METHOD_NOT_FOUND",
             json!(7),
@@ -149,7 +157,7 @@ async fn the_version_comes_before_the_body() {
     for (body, id) in
         [("{", Value::Null), (r#"{"jsonrpc":"2.0","id":3,"method":"nope"}"#, json!(3)), ("[]", Value::Null)]
     {
-        for version in [None, Some("0.3"), Some("99.0")] {
+        for version in [Some("0.2"), Some("1.1"), Some("99.0")] {
             let mut request = platform.client.post("/rpc").content_type("text/plain").body(body);
             if let Some(version) = version {
                 request = request.header("A2A-Version", version);
@@ -157,7 +165,7 @@ async fn the_version_comes_before_the_body() {
             let answer = Answer::of(request).await;
             assert_eq!(answer.status, 200);
             assert_eq!(answer.body["error"]["code"], -32009, "{answer:?}");
-            assert_eq!(answer.body["error"]["data"][0]["metadata"]["supportedVersions"], "1.0");
+            assert_eq!(answer.body["error"]["data"][0]["metadata"]["supportedVersions"], "1.0, 0.3");
             assert_eq!(answer.body["id"], id);
         }
     }

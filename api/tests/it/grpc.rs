@@ -9,7 +9,7 @@ mod alike;
 mod bad_input;
 pub(crate) mod client;
 mod messages;
-mod proto;
+pub(crate) mod proto;
 mod services;
 mod streams;
 
@@ -131,7 +131,7 @@ async fn a_key_finds_the_same_task_whichever_binding_it_came_by() {
 async fn what_is_not_served_says_so() {
     let platform = platform().await;
     let remote = Remote::of(&platform.engine).await;
-    for path in ["/lf.a2a.v1.A2AService/Explode", "/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/GetTask", "/x"] {
+    for path in ["/lf.a2a.v1.A2AService/Explode", "/lf.a2a.v1.A2AService/", "/a2a.v1.A2AService/ListTasks", "/x"] {
         let unknown = remote.at(path, Vec::new(), &[("a2a-version", "1.0")]).await.unwrap_err();
         assert_eq!((unknown.code(), reason(&unknown).as_str()), (Code::Unimplemented, "METHOD_NOT_FOUND"), "{path}");
     }

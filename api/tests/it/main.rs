@@ -19,3 +19,4 @@ mod smoke;
 mod socket;
 mod streams;
 mod table;
+mod v03;

@@ -102,21 +102,30 @@ async fn a_signed_card_is_verified_by_other_code() {
         let private = ["d", "p", "q", "k"].iter().any(|name| keys.body["keys"][0].get(name).is_some());
         assert!(!private, "{keys:?}");
         for path in [CARD, "/t/acme/agents/other/.well-known/agent-card.json"] {
-            let got = Answer::of(platform.client.get(path)).await;
+            let got = platform.get(path).await;
             assert!(verifies(&got.body, &keys.body), "{got:?}");
             assert!(!is_hollow(&got.body), "{got:?}");
             let mut changed = got.body.clone();
             changed["supportedInterfaces"][0]["url"] = json!("https://evil.example");
             assert!(!verifies(&changed, &keys.body));
-            let again = Answer::of(platform.client.get(path)).await;
+            let again = platform.get(path).await;
             assert_eq!(again.headers["etag"], got.headers["etag"]);
-            let known = platform.client.get(path).header("If-None-Match", got.headers["etag"].to_str().unwrap());
+            let known = platform.client.get(path).header("A2A-Version", "1.0");
+            let known = known.header("If-None-Match", got.headers["etag"].to_str().unwrap());
             assert_eq!(Answer::of(known).await.status, 304);
+            // The document of both versions is signed over what 1.0 reads of it.
+            let both = Answer::of(platform.client.get(path)).await;
+            assert!(both.body["url"].is_string() && !verifies(&both.body, &keys.body));
+            let read: wire::AgentCard = serde_json::from_value(both.body).unwrap();
+            assert!(verifies(&serde_json::to_value(read).unwrap(), &keys.body));
         }
         let extended = platform.get("/extendedAgentCard").await;
         assert!(verifies(&extended.body, &keys.body), "{extended:?}");
         let called = platform.rpc("GetExtendedAgentCard", json!({})).await;
         assert!(verifies(&called.body["result"], &keys.body), "{called:?}");
+        let old = Answer::of(platform.client.get("/v1/card")).await;
+        let read: wire::AgentCard = serde_json::from_value(old.body).unwrap();
+        assert!(verifies(&serde_json::to_value(read).unwrap(), &keys.body));
     }
 }
 

@@ -24,12 +24,25 @@ pub(crate) static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/a2a.binpb")).as_slice()).unwrap()
 });
 
+/// That of 0.3.
+pub(crate) static POOL_V03: LazyLock<DescriptorPool> = LazyLock::new(|| {
+    DescriptorPool::decode(include_bytes!(concat!(env!("OUT_DIR"), "/a2a_v03.binpb")).as_slice()).unwrap()
+});
+
 pub(crate) fn service() -> ServiceDescriptor {
     POOL.get_service_by_name("lf.a2a.v1.A2AService").unwrap()
 }
 
+pub(crate) fn service_v03() -> ServiceDescriptor {
+    POOL_V03.get_service_by_name("a2a.v1.A2AService").unwrap()
+}
+
 pub(crate) fn method(name: &str) -> MethodDescriptor {
-    service().methods().find(|method| method.name() == name).unwrap()
+    method_of(&service(), name)
+}
+
+pub(crate) fn method_of(service: &ServiceDescriptor, name: &str) -> MethodDescriptor {
+    service.methods().find(|method| method.name() == name).unwrap()
 }
 
 /// A served platform, and a connection to it.
@@ -105,13 +118,37 @@ impl Remote {
         sent: Value,
         metadata: &[(&str, &str)],
     ) -> Result<(Stream, MetadataMap), Status> {
+        self.open_method(method(name), sent, &[&[("a2a-version", "1.0")], metadata].concat()).await
+    }
+
+    /// Open a stream of whichever service the method is of.
+    pub(crate) async fn open_method(
+        &self,
+        method: MethodDescriptor,
+        sent: Value,
+        metadata: &[(&str, &str)],
+    ) -> Result<(Stream, MetadataMap), Status> {
         let mut grpc = Grpc::new(self.channel.clone());
         grpc.ready().await.unwrap();
-        let path = format!("/lf.a2a.v1.A2AService/{name}").parse::<PathAndQuery>().unwrap();
-        let metadata = [&[("a2a-version", "1.0")], metadata].concat();
-        let answer = grpc.server_streaming(request(encode(name, sent), &metadata), path, Bare).await?;
+        let path = path_of(&method).parse::<PathAndQuery>().unwrap();
+        let answer = grpc.server_streaming(request(encode_as(&method, sent), metadata), path, Bare).await?;
         let (metadata, items, _) = answer.into_parts();
-        Ok((Stream { name, items }, metadata))
+        Ok((Stream { method, items }, metadata))
+    }
+
+    /// Call a method of whichever service it is of; the answer's metadata stands beside it.
+    pub(crate) async fn call_method(
+        &self,
+        method: MethodDescriptor,
+        sent: Value,
+        metadata: &[(&str, &str)],
+    ) -> Result<(Value, MetadataMap), Status> {
+        let mut grpc = Grpc::new(self.channel.clone());
+        grpc.ready().await.unwrap();
+        let path = path_of(&method).parse::<PathAndQuery>().unwrap();
+        let (metadata, bytes, _) =
+            grpc.unary(request(encode_as(&method, sent), metadata), path, Bare).await?.into_parts();
+        Ok((decode_as(&method, &bytes), metadata))
     }
 
     /// The HTTP status of a request that may not be gRPC.
@@ -130,14 +167,14 @@ impl Remote {
 
 /// The items of a stream.
 pub(crate) struct Stream {
-    name: &'static str,
+    method: MethodDescriptor,
     items: tonic::Streaming<Vec<u8>>,
 }
 
 impl Stream {
     pub(crate) async fn next(&mut self) -> Result<Option<Value>, Status> {
         let waited = tokio::time::timeout(Duration::from_secs(5), self.items.message()).await;
-        Ok(waited.expect("an item within 5 s")?.map(|bytes| decode(self.name, &bytes)))
+        Ok(waited.expect("an item within 5 s")?.map(|bytes| decode_as(&self.method, &bytes)))
     }
 
     /// Everything up to the end.
@@ -160,12 +197,24 @@ fn request(bytes: Vec<u8>, metadata: &[(&str, &str)]) -> Request<Vec<u8>> {
 
 /// The request of a method.
 pub(crate) fn encode(name: &str, request: Value) -> Vec<u8> {
-    DynamicMessage::deserialize(method(name).input(), request).unwrap().encode_to_vec()
+    encode_as(&method(name), request)
+}
+
+fn encode_as(method: &MethodDescriptor, request: Value) -> Vec<u8> {
+    DynamicMessage::deserialize(method.input(), request).unwrap().encode_to_vec()
+}
+
+fn decode(name: &str, answer: &[u8]) -> Value {
+    decode_as(&method(name), answer)
 }
 
 /// The answer of a method, its whole numbers without a fraction.
-fn decode(name: &str, answer: &[u8]) -> Value {
-    plain(serde_json::to_value(DynamicMessage::decode(method(name).output(), answer).unwrap()).unwrap())
+fn decode_as(method: &MethodDescriptor, answer: &[u8]) -> Value {
+    plain(serde_json::to_value(DynamicMessage::decode(method.output(), answer).unwrap()).unwrap())
+}
+
+fn path_of(method: &MethodDescriptor) -> String {
+    format!("/{}/{}", method.parent_service().full_name(), method.name())
 }
 
 fn plain(value: Value) -> Value {

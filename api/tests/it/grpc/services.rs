@@ -18,6 +18,7 @@ macro_rules! reflects {
         let asked = [
             pb::server_reflection_request::MessageRequest::ListServices(String::new()),
             pb::server_reflection_request::MessageRequest::FileContainingSymbol("lf.a2a.v1.A2AService".into()),
+            pb::server_reflection_request::MessageRequest::FileContainingSymbol("a2a.v1.A2AService".into()),
         ];
         let asked =
             asked.map(|message| pb::ServerReflectionRequest { host: String::new(), message_request: Some(message) });
@@ -40,15 +41,18 @@ macro_rules! reflects {
 }
 
 #[tokio::test]
-async fn reflection_tells_the_service_in_both_its_versions() {
+async fn reflection_tells_both_services_in_both_its_versions() {
     let platform = platform().await;
     let remote = Remote::of(&platform.engine).await;
     for (services, files) in [reflects!(v1, remote.channel.clone()), reflects!(v1alpha, remote.channel.clone())] {
-        for name in ["lf.a2a.v1.A2AService", "grpc.health.v1.Health"] {
+        for name in ["lf.a2a.v1.A2AService", "a2a.v1.A2AService", "grpc.health.v1.Health"] {
             assert!(services.iter().any(|service| service == name), "{services:?}");
         }
-        let file = FileDescriptorProto::decode(files[0].as_slice()).unwrap();
-        assert_eq!((file.package(), file.service.len()), ("lf.a2a.v1", 1));
+        for (file, package) in files.iter().zip(["lf.a2a.v1", "a2a.v1"]) {
+            let file = FileDescriptorProto::decode(file.as_slice()).unwrap();
+            assert_eq!((file.package(), file.service.len()), (package, 1));
+        }
+        assert_eq!(files.len(), 2);
     }
 }
 
