@@ -293,6 +293,14 @@ pub static KNOBS: &[Knob] = &[
     )
     .default(""),
     knob(
+        "a2a.v03",
+        "TASKYARD_A2A_V03",
+        "a2a-v03",
+        Kind::Switch,
+        "Whether clients of A2A 0.3 are served too: /v1 paths, category/action methods, package a2a.v1, and their members on cards.",
+    )
+    .default("true"),
+    knob(
         "webhooks.allow_loopback",
         "TASKYARD_WEBHOOKS_ALLOW_LOOPBACK",
         "webhooks-allow-loopback",

@@ -252,6 +252,7 @@ fn surfaces(knobs: &Table, signer: Option<Arc<api::Signer>>) -> Result<api::Opti
         trust_forwarded: knobs.switch("trust_forwarded")?,
         card_max_age: Duration::from_secs(knobs.whole("cards.max_age_seconds")?),
         cors_origins: knobs.texts("cors.origins")?,
+        v03: knobs.switch("a2a.v03")?,
         signer,
         ..api::Options::default()
     })

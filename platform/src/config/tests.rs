@@ -63,6 +63,15 @@ fn the_defaults_are_the_engines_own() {
 }
 
 #[test]
+fn clients_of_0_3_are_served_unless_they_are_switched_off() {
+    assert!(of_environment(&[]).unwrap().api.v03);
+    assert!(!of_environment(&[("TASKYARD_A2A_V03", "false")]).unwrap().api.v03);
+    let folder = Folder::with("[a2a]\nv03 = false\n");
+    let config = Config::load(&Flags::default(), &Environment::default(), &folder.0, false).unwrap();
+    assert!(!config.api.v03);
+}
+
+#[test]
 fn grpc_can_be_off() {
     for (text, port) in [("off", None), ("0", Some(0)), ("9000", Some(9_000))] {
         let config = of_environment(&[("TASKYARD_LISTEN_GRPC_PORT", text)]).unwrap();
