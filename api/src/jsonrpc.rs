@@ -43,25 +43,17 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, bas
     let dialect = method.map_or(Dialect::V1, |method| method.dialect);
     let caller = match base.caller(shared, None) {
         Ok(caller) => caller,
-        Err(error) => {
-            let status = if error.kind == Kind::MethodNotFound { StatusCode::NOT_FOUND } else { StatusCode::OK };
-            return Served::of("-", refusal(dialect, id, &error, status));
+        Err(error) if error.kind == Kind::MethodNotFound => {
+            return Served::of("-", refusal(dialect, id, &error, StatusCode::NOT_FOUND));
         }
+        Err(error) => return Served::of("-", refuse(method, id, &error)),
     };
     let tenant = caller.tenant.clone();
     // What names no method may be of any version.
     let spoken = [dialect.version()];
     let spoken = if method.is_some() { &spoken } else { served };
-    let refused = |name: &'static str, error: Error| {
-        let response = match method {
-            Some(method) if method.streams_errors() => sse::refused(&Shape::rpc(dialect, id), &error),
-            _ => {
-                let status = if error.kind == Kind::Unavailable { failure::status(error.kind) } else { StatusCode::OK };
-                refusal(dialect, id, &error, status)
-            }
-        };
-        Served::of(name, response).for_tenant(tenant.clone())
-    };
+    let refused =
+        |name: &'static str, error: Error| Served::of(name, refuse(method, id, &error)).for_tenant(tenant.clone());
     let (headers, query) = (request.headers(), request.uri().query());
     let activated = match service::check(&caller.agent, headers, query, spoken, served) {
         Ok(activated) => activated,
@@ -84,6 +76,18 @@ pub(crate) async fn answer(shared: &Arc<Shared>, mut request: poem::Request, bas
     };
     activated.mark(&mut answered.response);
     answered
+}
+
+/// The refusal of a request that reached its endpoint.
+fn refuse(method: Option<Method>, id: &str, error: &Error) -> Response {
+    let dialect = method.map_or(Dialect::V1, |method| method.dialect);
+    match method {
+        Some(method) if method.streams_errors() => sse::refused(&Shape::rpc(dialect, id), error),
+        _ => {
+            let status = if error.kind == Kind::Unavailable { failure::status(error.kind) } else { StatusCode::OK };
+            refusal(dialect, id, error, status)
+        }
+    }
 }
 
 /// The response that says it.

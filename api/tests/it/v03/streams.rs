@@ -113,6 +113,10 @@ async fn json_rpc_tells_its_errors_in_the_stream() {
         assert_eq!((id.as_str(), event.as_str()), ("", "error"));
         assert_eq!((&data["error"]["code"], &data["id"]), (&json!(code), &json!(1)), "{method}: {data}");
     }
+    let (head, events) =
+        read(&server, "POST", "/t/.acme", "", &rpc_body("tasks/resubscribe", json!({"id": "7"}))).await;
+    assert!(head.contains("content-type: text/event-stream"), "{head}");
+    assert_eq!(events[0].2["error"]["code"], -32602);
     let (head, _) = read(&server, "GET", "/v1/tasks/7:subscribe", "", &Value::Null).await;
     assert!(head.starts_with("http/1.1 404") && head.contains("content-type: application/json"), "{head}");
 }
