@@ -21,8 +21,9 @@ use crate::{jsonrpc, log};
 
 /// The media type.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
-/// A comment, which clients skip.
-const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+/// A comment, which clients skip. A blank line after it would end an event without data, which the official Python client of 0.3 cannot
+/// read.
+const KEEP_ALIVE: &[u8] = b": keep-alive\n";
 
 /// How an item is said, and what is around it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -48,11 +48,7 @@ impl Events {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|bytes| bytes == b"\n\n") {
                 let lines: Vec<u8> = self.buffer.drain(..end + 2).collect();
-                let text = String::from_utf8(lines).expect("events are UTF-8");
-                if text.starts_with(':') {
-                    continue;
-                }
-                return Ok(read(&text));
+                return Ok(read(&String::from_utf8(lines).expect("events are UTF-8")));
             }
             match self.answer.chunk().await {
                 Ok(Some(more)) => self.buffer.extend_from_slice(&more),
@@ -63,6 +59,7 @@ impl Events {
     }
 }
 
+/// One event; comments may stand before it.
 fn read(text: &str) -> Next {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let id = field("id").unwrap_or_else(|| panic!("an event without an id: {text}")).to_owned();

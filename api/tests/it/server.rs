@@ -170,6 +170,15 @@ impl Reader {
         }
     }
 
+    /// Wait until so much has come that nobody took yet.
+    pub(crate) async fn text_of_length(&mut self, length: usize) {
+        while self.text.len() < length {
+            if !self.chunk() {
+                assert!(self.fill().await, "the connection broke after {:?}", self.text);
+            }
+        }
+    }
+
     /// The next event's number and body, which is `{"task":..}` and so on in either binding.
     pub(crate) async fn event(&mut self) -> Option<(i64, Value)> {
         let event = self.next().await?;
