@@ -60,10 +60,37 @@ macro_rules! told {
 }
 pub(crate) use told;
 
+/// The types of rules about names: what they are about has a name in documents, so that generators make one type of it. Documents know no
+/// empty name, although one is read as none: whoever means that leaves it out.
+macro_rules! told_by_name {
+    ($($rule:ident: $schema:literal, $about:literal, 1..=$most:expr, |$reference:ident| $field:expr;)*) => {$(
+        #[expect(non_camel_case_types, reason = "the function's own name")]
+        pub(crate) enum $rule {}
+        impl Told for $rule {
+            fn schema(_schema: MetaSchemaRef, registry: &mut Registry) -> MetaSchemaRef {
+                let bounds = Bounds { min_length: Some(1), max_length: Some($most), ..Bounds::default() };
+                let schema = MetaSchema { description: Some($about), ..MetaSchema::new("string") };
+                if let MetaSchemaRef::Inline(schema) = bounds.of(inline(schema)) {
+                    registry.schemas.insert($schema.to_owned(), *schema);
+                }
+                let $reference = MetaSchemaRef::Reference($schema.to_owned());
+                $field
+            }
+        }
+    )*};
+}
+
+told_by_name! {
+    id: "Id", "What something is called.", 1..=ID_LENGTH, |id| id;
+    ids: "Id", "What something is called.", 1..=ID_LENGTH, |id| list(id);
+    names: "AgentName", "What an agent is called.", 1..=AGENT_LENGTH, |name| list(name);
+}
+
+fn list(items: MetaSchemaRef) -> MetaSchemaRef {
+    inline(MetaSchema { items: Some(Box::new(items)), ..MetaSchema::new("array") })
+}
+
 told! {
-    id { max_length: ID_LENGTH }
-    ids { min_length: 1, max_length: ID_LENGTH }
-    names { min_length: 1, max_length: AGENT_LENGTH }
     length { minimum: 0.0 }
     page_size { minimum: 1.0, maximum: f64::from(PAGE_SIZE) }
     page_size_or_zero { minimum: 0.0, maximum: f64::from(PAGE_SIZE) }

@@ -101,6 +101,8 @@ pub(super) fn complete(document: &mut Value) {
         "description": "A version of A2A.",
         "type": "string",
         "enum": [Version::V1.as_str()],
+        // What generators call it: a number is no name.
+        "x-enum-varnames": [format!("V{}", Version::V1.as_str().replace('.', "_"))],
     });
     for (name, schema) in card::schemas() {
         components[name] = schema;
@@ -114,9 +116,6 @@ pub(super) fn complete(document: &mut Value) {
         if let Some(members) = schema.as_object_mut() {
             members.retain(|name, value| name != "required" || *value != json!([]));
         }
-        if let Some(property) = schema["properties"][bound].as_object_mut() {
-            property.remove("minLength");
-        }
     }
 }
 
@@ -127,10 +126,8 @@ fn add_parameters(operation: &mut Value, schemas: &Map<String, Value>) {
     let Some(operation) = operation.as_object_mut() else { return };
     let Value::Array(parameters) = operation.entry("parameters").or_insert_with(|| json!([])) else { return };
     for (name, owner) in message.iter().flat_map(|message| message.fields.iter().map(|field| (field, message.name))) {
-        let (mut schema, description) = field(schemas, owner, name.json_name);
+        let (schema, description) = field(schemas, owner, name.json_name);
         if let Some(parameter) = in_path(parameters, name.name) {
-            // A path without it is another path.
-            schema["minLength"] = json!(1);
             parameter["schema"] = schema;
         } else if !has_body {
             parameters.push(json!({

@@ -50,7 +50,7 @@ pub(super) fn complete(document: &mut Value) {
 /// A parameter by what it is, not by how it is read.
 fn type_of(parameter: &mut Value, schemas: &Map<String, Value>) {
     let schema = match (parameter["in"].as_str(), parameter["name"].as_str()) {
-        (Some("path"), _) => json!({"type": "string", "minLength": 1}),
+        (Some("path"), _) => field(schemas, "GetTaskRequest", "id").0,
         (_, Some(EPOCH_HEADER)) => json!({"type": "integer", "format": "int64"}),
         (_, Some("state")) => field(schemas, "ListTasksRequest", "status").0,
         (_, Some("pageSize")) => field(schemas, "ListTasksRequest", "pageSize").0,

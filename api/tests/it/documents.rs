@@ -193,7 +193,7 @@ fn every_operation_is_tagged_and_summed_up_in_a_line() {
 #[test]
 fn parameters_keep_the_bounds_of_the_request() {
     let document = document("a2a.json");
-    let id = json!({"type": "string", "minLength": 1, "maxLength": 256});
+    let id = json!({"$ref": "#/components/schemas/Id"});
     for (path, method, index) in [
         ("/tasks/{id}", "get", 0),
         ("/tasks/{id}:cancel", "post", 0),

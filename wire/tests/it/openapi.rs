@@ -110,6 +110,9 @@ fn types_are_documented_as_they_look_in_json() {
             "/AgentCard/properties/securitySchemes/additionalProperties/$ref",
             json!("#/components/schemas/SecurityScheme"),
         ),
+        ("/Message/properties/messageId/allOf/0/$ref", json!("#/components/schemas/Id")),
+        ("/Message/properties/referenceTaskIds/items/$ref", json!("#/components/schemas/Id")),
+        ("/PollRequest/properties/agents/items/$ref", json!("#/components/schemas/AgentName")),
         ("/Part/oneOf/1/$ref", json!("#/components/schemas/PartRaw")),
         ("/SendMessageResponse/oneOf/0/$ref", json!("#/components/schemas/SendMessageResponseTask")),
         ("/UpdateRequireInput/properties/requireInput/allOf/0/$ref", json!("#/components/schemas/StatusChange")),
@@ -139,10 +142,9 @@ fn the_catalog_registers_every_message() {
 fn bounds_are_those_that_are_checked() {
     let schemas = schemas();
     let cases = [
-        ("/Message/properties/messageId", json!({"minLength": 1, "maxLength": 256})),
-        ("/Message/properties/contextId", json!({"maxLength": 256})),
+        ("/Id", json!({"minLength": 1, "maxLength": 256})),
+        ("/AgentName", json!({"minLength": 1, "maxLength": 64})),
         ("/Message/properties/parts", json!({"minItems": 1})),
-        ("/Message/properties/referenceTaskIds/items", json!({"minLength": 1, "maxLength": 256})),
         ("/AgentSkill/properties/tags", json!({"minItems": 1})),
         ("/SendMessageConfiguration/properties/historyLength", json!({"minimum": 0.0})),
         ("/ListTasksRequest/properties/pageSize", json!({"minimum": 1.0, "maximum": 100.0})),
@@ -153,7 +155,6 @@ fn bounds_are_those_that_are_checked() {
         ("/AuthenticationInfo/properties/scheme", json!({"minLength": 1, "maxLength": 64})),
         ("/ApplyRequest/properties/updates", json!({"minItems": 1, "maxItems": 100})),
         ("/PollRequest/properties/agents", json!({"minItems": 1})),
-        ("/PollRequest/properties/agents/items", json!({"minLength": 1, "maxLength": 64})),
         ("/PollRequest/properties/max", json!({"minimum": 1.0, "maximum": 100.0})),
         ("/PollRequest/properties/waitSeconds", json!({"minimum": 0.0})),
     ];
