@@ -37,7 +37,8 @@ pub(crate) struct Rest;
 impl Rest {
     /// Send a message to the agent: a new task, or one message more for a task that is not finished.
     ///
-    /// Answers when the task is finished or waits for the client, or at once with `configuration.returnImmediately`.
+    /// Answers when the task is finished or waits for the client, or at once with `configuration.returnImmediately`. An agent that answers
+    /// directly may answer with a message instead, and then there is no task.
     #[oai(path = "/message/@send", method = "post", operation_id = "SendMessage")]
     async fn send_message(
         &self,
@@ -54,7 +55,8 @@ impl Rest {
     /// Send a message to the agent and follow the task: first the task, then everything that happens to it, until it is finished or
     /// waits for the client's input.
     ///
-    /// The `id` of an event is its number, by which the stream can be resumed on any replica.
+    /// The `id` of an event is its number, by which the stream can be resumed on any replica. An agent that answers directly may answer
+    /// with one message instead, which has no `id`, and then there is no task.
     #[oai(path = "/message/@stream", method = "post", operation_id = "SendStreamingMessage")]
     async fn send_streaming_message(
         &self,

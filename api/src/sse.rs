@@ -47,9 +47,11 @@ impl Shape {
     fn item(&self, item: &Item) -> Result<Bytes, Error> {
         let Item { generation, body, .. } = item;
         let body = self.dialect.item(body)?;
+        // A message that is all of the answer is no event, and there is nothing to resume after it.
+        let number = if *generation > 0 { format!("id: {generation}\n") } else { String::new() };
         Ok(match &self.id {
-            None => format!("id: {generation}\ndata: {body}\n\n"),
-            Some(id) => format!("id: {generation}\ndata: {}{body}}}\n\n", jsonrpc::opening(id, "result")),
+            None => format!("{number}data: {body}\n\n"),
+            Some(id) => format!("{number}data: {}{body}}}\n\n", jsonrpc::opening(id, "result")),
         }
         .into())
     }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wire::worker::{
     Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse, LEASE_HEADER,
     ListAllPushNotificationConfigsResponse, ListAllTasksResponse, MoveRequest, PollRequest, PollResponse,
-    ReleaseRequest, SessionRequest, SessionResponse, StatusChange, Update,
+    ReleaseRequest, Replied, ReplyRequest, SessionRequest, SessionResponse, StatusChange, Update,
 };
 use wire::{Error, TaskState, Tenant};
 
@@ -195,6 +195,26 @@ impl Workers {
     ) -> Reply<Applied> {
         wire::validate(&body.0)?;
         one(call, id, lease, epoch, "artifact", Update::Artifact(body.0), None).await
+    }
+
+    /// Answer the client with a message. Where the lease is `direct` the message is all of the answer and there is no task; where there
+    /// is a task, it is completed with the message as its status message.
+    #[oai(path = "/tasks/:id/@reply", method = "post", operation_id = "ReplyToMessage")]
+    async fn answer_with(
+        &self,
+        call: &Call,
+        /** The task, or the one there would be. */
+        id: Path,
+        /** The lease the task is held by. */
+        #[oai(name = "Taskyard-Lease")]
+        lease: Text,
+        /** The lease's epoch. */
+        #[oai(name = "Taskyard-Epoch")]
+        epoch: Text,
+        body: Body<ReplyRequest>,
+    ) -> Reply<Replied> {
+        let claim = claim(&id.0, lease.0, epoch.0)?;
+        reply(&call.engine.reply(&call.worker, &id.0, claim, body.0).await?)
     }
 
     /// Several updates of one task in one transaction: all of them or none.

@@ -32,6 +32,11 @@ pub enum Hint {
         /// The proto's number of the state after it.
         state: i16,
     },
+    /// A message that waited for a direct answer has it, or waits no more.
+    Answer {
+        /// The id the task would have.
+        message: Uuid,
+    },
     /// A lane has something to deliver.
     Delivery,
 }
@@ -39,7 +44,7 @@ pub enum Hint {
 /// Which hints a process wants to hear of from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interests {
-    /// `Work` and `Event`: an api.
+    /// `Work`, `Event` and `Answer`: an api.
     pub tasks: bool,
     /// `Delivery`: a notifier.
     pub deliveries: bool,
@@ -98,6 +103,7 @@ impl Hub {
         match hint {
             Hint::Work { agent } => self.ready.add([agent.clone()]),
             Hint::Event { task, generation, state } => self.watch.hear(*task, *generation, *state),
+            Hint::Answer { message } => self.watch.wake(*message),
             Hint::Delivery => self.delivery.notify_one(),
         }
     }
@@ -168,11 +174,12 @@ impl Bus {
     }
 }
 
-/// `w AGENT`, `e TASK GENERATION STATE`, `d`: a line a hint.
+/// `w AGENT`, `e TASK GENERATION STATE`, `a MESSAGE`, `d`: a line a hint.
 fn write(hint: &Hint) -> String {
     match hint {
         Hint::Work { agent } => format!("w {agent}"),
         Hint::Event { task, generation, state } => format!("e {} {generation} {state}", task.simple()),
+        Hint::Answer { message } => format!("a {}", message.simple()),
         Hint::Delivery => "d".to_owned(),
     }
 }
@@ -187,6 +194,7 @@ fn parse(line: &str) -> Option<Hint> {
             generation: words.next()?.parse().ok()?,
             state: words.next()?.parse().ok()?,
         }),
+        "a" => Some(Hint::Answer { message: words.next()?.parse().ok()? }),
         "d" => Some(Hint::Delivery),
         _ => None,
     }
@@ -282,6 +290,7 @@ mod tests {
         let hints = [
             Hint::Work { agent: "demo".into() },
             Hint::Event { task: Uuid::from_u128(7), generation: 3, state: 2 },
+            Hint::Answer { message: Uuid::from_u128(9) },
             Hint::Delivery,
         ];
         for hint in hints {

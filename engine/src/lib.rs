@@ -46,6 +46,7 @@ pub use settings::{Agent, Limits, Settings, WebhookPolicy};
 pub use store::Store;
 
 use allowance::Allowances;
+use operation::Senders;
 use queue::Queue;
 use recent::Recent;
 use stream::Sources;
@@ -96,6 +97,7 @@ struct Inner {
     queue: Queue,
     recent: Recent,
     sources: Sources,
+    senders: Senders,
     closing: signal::Sender<bool>,
 }
 
@@ -131,6 +133,7 @@ impl Engine {
             queue: Queue::default(),
             recent: Recent::default(),
             sources: Sources::default(),
+            senders: Senders::default(),
             closing: signal::Sender::new(false),
         };
         Engine { inner: Arc::new(inner) }
@@ -142,6 +145,7 @@ impl Engine {
             () = self.claim_for_polls() => {}
             () = self.sweep_watchers() => {}
             () = self.sweep_keys() => {}
+            () = self.sweep_waiting() => {}
             () = keep_time(self.store().clone(), self.clock().clone()) => {}
             () = shutdown => {}
         }

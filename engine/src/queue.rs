@@ -178,7 +178,7 @@ impl Engine {
             if now >= next_sweep && !self.inner.queue.is_empty() {
                 next_sweep = now + sweep;
                 // What a hint did not tell: a lost one, a lease that ended, a delay that is over.
-                match store::work::agents_due(self.store().read(), self.clock().now()).await {
+                match self.agents_due().await {
                     Ok(agents) => ready.add(agents),
                     Err(error) => tracing::warn!(%error, "looking for ready tasks"),
                 }
@@ -187,6 +187,16 @@ impl Engine {
             while self.serve_once().await {}
             self.inner.queue.looks.send_modify(|looks| *looks += 1);
         }
+    }
+
+    /// The agents that have something due: a task, or a message that waits for an answer.
+    async fn agents_due(&self) -> Result<Vec<String>, sea_orm::DbErr> {
+        let (db, now) = (self.store().read(), self.clock().now());
+        let mut agents = store::work::agents_due(db, now).await?;
+        if self.settings().agents.values().any(|agent| agent.direct.is_some()) {
+            agents.extend(store::waiting::agents_due(db, now).await?);
+        }
+        Ok(agents)
     }
 
     /// Serve every group once; whether there may be more.

@@ -24,6 +24,9 @@ pub struct Agent {
     pub push_notifications: bool,
     /// Whether a push config created on a running task first hears a `{task}` snapshot.
     pub push_snapshot: bool,
+    /// Whether a worker may answer a message with a message and no task (§3.1.1), and how long the sender waits for that before the
+    /// message becomes a task: 1 s to 10 min.
+    pub direct: Option<Duration>,
     /// How long a lease lasts without a heartbeat: 5 s to 1 h.
     pub lease: Duration,
     /// After so many deliveries in a row without progress the platform fails the task.
@@ -77,6 +80,7 @@ impl Agent {
             streaming: true,
             push_notifications: true,
             push_snapshot: true,
+            direct: None,
             lease: Duration::from_secs(30),
             max_deliveries: 5,
             limits: Limits::default(),

@@ -31,7 +31,7 @@ const PAGE: u64 = 128;
 /// One item of a stream.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// The event's number; of a snapshot, that of the last event in it.
+    /// The event's number; of a snapshot, that of the last event in it; 0 of a message, which is no event.
     pub generation: i64,
     /// The `StreamResponse` as JSON.
     pub body: Arc<str>,
@@ -150,12 +150,21 @@ impl Attached {
 }
 
 impl EventStream {
+    /// A stream of one message that is all of the answer.
+    pub(crate) fn lone(engine: &Engine, body: String) -> EventStream {
+        let attached = Attached { seat: Seat::at_none(), task: Uuid::nil() };
+        let mut stream = attached.stream(engine, Ends::Finished, 0);
+        stream.ready.push_back(Item::snapshot(0, body));
+        stream.done = true;
+        stream
+    }
+
     /// The number of the last item that was handed out, to resume after.
     pub fn last(&self) -> i64 {
         self.last
     }
 
-    /// The number of the item that comes next; each further one has one more.
+    /// The number of the item that comes next; each further one has one more. 0 where the items have none.
     pub fn next_number(&self) -> i64 {
         self.ready.front().map_or(self.last + 1, |item| item.generation)
     }

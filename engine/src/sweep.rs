@@ -26,6 +26,16 @@ impl Engine {
         }
     }
 
+    /// Look after the messages that wait for a direct answer, every sweep.
+    pub(crate) async fn sweep_waiting(&self) {
+        loop {
+            tokio::time::sleep(self.settings().sweep).await;
+            if let Err(error) = self.look_after_waiting(BATCH).await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "sweeping messages that wait");
+            }
+        }
+    }
+
     /// Forget idempotency keys whose time is over, in small batches.
     pub(crate) async fn sweep_keys(&self) {
         loop {

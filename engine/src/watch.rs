@@ -67,6 +67,14 @@ impl Watch {
         }
     }
 
+    /// Whoever waits for `task` looks again: what there is to see is no event.
+    pub fn wake(&self, task: Uuid) {
+        let sender = open(&self.tasks).get(&task).and_then(Weak::upgrade);
+        if let Some(sender) = sender {
+            sender.send_modify(|_| {});
+        }
+    }
+
     /// Every task somebody waits for.
     pub fn waiting(&self) -> Vec<Uuid> {
         open(&self.tasks).keys().copied().collect()

@@ -18,6 +18,7 @@ pub mod task_event;
 pub mod task_log;
 pub mod task_message;
 pub mod tenant;
+pub mod waiting_message;
 pub mod work;
 
 /// The doors of an entity whose rows carry a tenant.

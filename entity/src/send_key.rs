@@ -1,4 +1,4 @@
-//! What an `Idempotency-Key` stands for: the task a send made or continued, and which message of it.
+//! What an `Idempotency-Key` stands for: the task a send made or continued, and which message of it, or the message that was answered.
 
 use sea_orm::entity::prelude::*;
 
@@ -15,8 +15,10 @@ pub struct Model {
     /// Of the request in canonical form.
     pub body_hash: String,
     pub task_id: Uuid,
-    /// The message's number in the task's history.
+    /// The message's number in the task's history; 0 when the message waited, or waits, for a direct answer.
     pub seq: i32,
+    /// The direct answer.
+    pub message: Option<String>,
     pub created_at: i64,
 }
 

@@ -11,6 +11,7 @@ use sea_orm_migration::prelude::*;
 mod m0001_tasks;
 mod m0002_push;
 mod m0003_version;
+mod m0004_direct;
 
 /// Every migration in order.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,11 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m0001_tasks::Tasks), Box::new(m0002_push::Push), Box::new(m0003_version::PushVersion)]
+        vec![
+            Box::new(m0001_tasks::Tasks),
+            Box::new(m0002_push::Push),
+            Box::new(m0003_version::PushVersion),
+            Box::new(m0004_direct::Direct),
+        ]
     }
 }

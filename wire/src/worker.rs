@@ -85,6 +85,9 @@ message! {
         history_cursor: i64 as "historyCursor" [present];
         /// Media types the client can take back; empty is any.
         accepted_output_modes: Vec<String> as "acceptedOutputModes" [present];
+        /// Whether there is no task yet: `reply` answers the client with a message alone, and the first move, progress or artifact makes
+        /// the task. A worker that knows nothing of this works all the same.
+        direct: bool as "direct";
     }
 
     /// A lease as its holder names it.
@@ -147,6 +150,20 @@ message! {
         metadata: Option<Struct> as "metadata";
         /// Whether a client may cancel the task from now on; unset leaves it.
         cancelable: Option<bool> as "cancelable";
+    }
+
+    /// Answers the client with a message: `POST /tasks/{id}:reply`.
+    pub struct ReplyRequest {
+        /// What the agent says; role, messageId and contextId may be left out, and taskId has to be.
+        message: Option<Message> as "message" [draft], update::reply;
+    }
+
+    /// What a reply led to.
+    pub struct Replied {
+        /// Whether the message is all of the answer, and there is no task.
+        direct: bool as "direct" [present];
+        /// What became of the task, where there is one: completed, with the message as its status message.
+        applied: Option<Applied> as "applied";
     }
 
     /// Adds to a task's artifacts: `POST /tasks/{id}:update_artifact`.

@@ -100,7 +100,9 @@ impl Call {
             }
         });
         let mut response = Response::new(items.boxed());
-        response.metadata_mut().insert(FIRST_EVENT, first.into());
+        if first > 0 {
+            response.metadata_mut().insert(FIRST_EVENT, first.into());
+        }
         response
     }
 }

@@ -72,6 +72,7 @@ fn workers_have_the_designs_paths() {
         "POST /tasks/{id}:complete CompleteTask",
         "POST /tasks/{id}:fail FailTask",
         "POST /tasks/{id}:reject RejectTask",
+        "POST /tasks/{id}:reply ReplyToMessage",
         "POST /tasks/{id}:require_auth RequireAuth",
         "POST /tasks/{id}:require_input RequireInput",
         "POST /tasks/{id}:update_artifact UpdateArtifact",

@@ -12,7 +12,7 @@ use crate::store::task::TaskAndWork;
 use crate::{Engine, Worker, database, store};
 
 impl Engine {
-    /// Apply every update in order, or none.
+    /// Apply every update in order, or none. On a message that waits for a direct answer the first update makes the task.
     ///
     /// # Errors
     /// In this order: `InvalidParams`; `TaskNotFound`; `LeaseLost` or `LeaseRequired`; `TaskStateConflict`; `ResourceExhausted` over a
@@ -33,10 +33,16 @@ impl Engine {
             let from_memory = remembered.is_some();
             let read = match remembered {
                 Some(read) => read,
-                None => store::task::read_for_worker(self.store().read(), worker.agents.as_deref(), id)
-                    .await
-                    .map_err(database("reading a task to update"))?
-                    .ok_or_else(|| Error::task_not_found(task))?,
+                None => {
+                    let read = store::task::read_for_worker(self.store().read(), worker.agents.as_deref(), id)
+                        .await
+                        .map_err(database("reading a task to update"))?;
+                    let Some(read) = read else {
+                        self.open_for(worker, id, lease, &request).await?;
+                        continue;
+                    };
+                    read
+                }
             };
             let agent = self.agent_of(&read.task.agent);
             let change = match self.decide(&agent, read, lease, &request).await {
@@ -57,7 +63,7 @@ impl Engine {
     }
 
     /// Every update in turn, on the task as it was read.
-    async fn decide<'a>(
+    pub(super) async fn decide<'a>(
         &self,
         agent: &'a Agent,
         read: TaskAndWork,
@@ -98,7 +104,7 @@ impl Engine {
     }
 
     /// A message of the agent's gets an id where it has none.
-    fn named(&self, mut message: Message) -> Message {
+    pub(super) fn named(&self, mut message: Message) -> Message {
         if message.message_id.is_empty() {
             message.message_id = self.ids().next().to_string();
         }

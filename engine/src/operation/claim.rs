@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use entity::{task_artifact, task_message, work};
+use entity::{task_artifact, task_message, waiting_message, work};
+use sea_orm::{ConnectionTrait, DbErr};
 use uuid::Uuid;
 use wire::worker::Lease;
 use wire::{Error, Message, Move, Part, Role, TaskState};
 
 use super::lease::LeaseName;
+use super::new_task::NewTask;
 use crate::change::{Change, from_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
@@ -25,19 +27,20 @@ impl Engine {
         let doing = "claiming ready tasks";
         let locked = self.store().lock().await.map_err(database(doing))?;
         let now = self.clock().now();
-        let rows =
-            store::work::lock_due(locked.read(), agents, now, workers.len() as u64).await.map_err(database(doing))?;
+        let Due { rows, mut waiting } =
+            self.lock_due(locked.read(), agents, now, workers.len()).await.map_err(database(doing))?;
         if rows.is_empty() {
             locked.rollback().await;
             return Ok((Vec::new(), false));
         }
         let due = rows.len();
         let Loaded { rows, mut tasks, mut histories, mut chunks } =
-            Loaded::of(locked.read(), rows).await.map_err(database(doing))?;
+            Loaded::of(locked.read(), rows, &waiting).await.map_err(database(doing))?;
         // What is left out because the answer would be too large stays due.
         let full = due == workers.len() || rows.len() < due;
         let mut write = Write::new();
         let (mut leases, mut hints, mut written) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
+        let mut in_vain = Vec::new();
         for (row, worker) in rows.into_iter().zip(workers) {
             let Some(task) = tasks.remove(&row.task_id) else {
                 tracing::error!(task.id = %row.task_id, "a work row without its task");
@@ -48,6 +51,19 @@ impl Engine {
             let spent = row.lease_id.is_some() && row.deliveries >= agent.max_deliveries as i32;
             let read = TaskAndWork { task, work: Some(row) };
             let mut change = Change::begin(read, &agent, now);
+            if let Some(message) = waiting.remove(&id) {
+                if spent {
+                    in_vain.push(message);
+                } else {
+                    change.lease(self.ids().next(), worker.as_deref());
+                    let history = histories.remove(&id).unwrap_or_default();
+                    leases.push(Lease { direct: true, ..lease(&change, &history, &[])? });
+                    if let Some(work) = change.work() {
+                        write.must_update(store::waiting::update(&message, work));
+                    }
+                }
+                continue;
+            }
             if spent {
                 let deliveries = agent.max_deliveries;
                 change.make(Move::Fail, Some(self.platform_says(&format!(
@@ -73,7 +89,43 @@ impl Engine {
         }
         written.into_iter().for_each(|written| self.inner.recent.put(written));
         self.bus().send(hints);
+        for message in &in_vain {
+            self.open_in_vain(message).await;
+        }
         Ok((leases, full))
+    }
+
+    /// What is due of these agents, up to `limit`, oldest first: tasks, and where an agent answers directly the messages that wait for it.
+    async fn lock_due<C: ConnectionTrait>(
+        &self,
+        db: &C,
+        agents: &[String],
+        now: i64,
+        limit: usize,
+    ) -> Result<Due, DbErr> {
+        let mut due =
+            Due { rows: store::work::lock_due(db, agents, now, limit as u64).await?, waiting: HashMap::new() };
+        let direct: Vec<String> = agents.iter().filter(|agent| self.is_direct(agent)).cloned().collect();
+        if !direct.is_empty() {
+            for message in store::waiting::lock_due(db, &direct, now, limit as u64).await? {
+                due.rows.push(NewTask::of_waiting(&message, now).work);
+                due.waiting.insert(message.id, message);
+            }
+            due.rows.sort_by_key(|row| row.due_at);
+            due.rows.truncate(limit);
+        }
+        Ok(due)
+    }
+
+    /// A message that was delivered too often becomes a task, with its deliveries: the claim that finds it fails it.
+    async fn open_in_vain(&self, message: &waiting_message::Model) {
+        let opened = async {
+            let attempt = self.attempts("making a task of a waiting message", None).next().await?;
+            self.open_or_end_wait(message, attempt).await
+        };
+        if let Err(error) = opened.await {
+            tracing::debug!(error = &error as &dyn std::error::Error, message.id = %message.id, "giving up a message");
+        }
     }
 
     /// Leases nobody took: as if they had never been made.
@@ -97,6 +149,12 @@ impl Engine {
     }
 }
 
+/// What is due: work rows, and the messages among them that are no tasks yet.
+struct Due {
+    rows: Vec<work::Model>,
+    waiting: HashMap<Uuid, waiting_message::Model>,
+}
+
 /// What a claim reads of the tasks whose work rows it has locked, so that nothing of it is stale.
 struct Loaded {
     rows: Vec<work::Model>,
@@ -106,8 +164,17 @@ struct Loaded {
 }
 
 impl Loaded {
-    async fn of<C: sea_orm::ConnectionTrait>(db: &C, mut rows: Vec<work::Model>) -> Result<Loaded, sea_orm::DbErr> {
-        let mut tasks = store::work::tasks_of(db, &rows).await?;
+    async fn of<C: ConnectionTrait>(
+        db: &C,
+        mut rows: Vec<work::Model>,
+        waiting: &HashMap<Uuid, waiting_message::Model>,
+    ) -> Result<Loaded, DbErr> {
+        let (messages, of_tasks): (Vec<_>, Vec<_>) =
+            rows.iter().cloned().partition(|row| waiting.contains_key(&row.task_id));
+        let mut tasks = store::work::tasks_of(db, &of_tasks).await?;
+        let would_be = messages.iter().filter_map(|row| waiting.get(&row.task_id));
+        let would_be: Vec<NewTask> = would_be.map(|row| NewTask::of_waiting(row, row.created_at)).collect();
+        tasks.extend(would_be.iter().map(|new| new.task.clone()));
         // In the order of their rows: who is left out is who came last.
         let place: HashMap<Uuid, usize> = rows.iter().enumerate().map(|(place, row)| (row.task_id, place)).collect();
         tasks.sort_by_key(|task| place.get(&task.id).copied());
@@ -116,9 +183,11 @@ impl Loaded {
         let ids: Vec<Uuid> = tasks.iter().map(|task| task.id).collect();
         let with_artifacts: Vec<Uuid> =
             tasks.iter().filter(|task| task.artifact_count > 0).map(|task| task.id).collect();
+        let mut histories = store::message::of_tasks(db, &ids).await?;
+        histories.extend(would_be.into_iter().map(|new| new.message));
         Ok(Loaded {
             rows,
-            histories: by_task(store::message::of_tasks(db, &ids).await?, |row| row.task_id),
+            histories: by_task(histories, |row| row.task_id),
             chunks: by_task(store::artifact::of_tasks(db, &with_artifacts).await?, |row| row.task_id),
             tasks: tasks.into_iter().map(|task| (task.id, task)).collect(),
         })
@@ -150,5 +219,6 @@ fn lease(
         messages: fresh.map(|row| from_text(&row.body)).collect::<Result<_, _>>()?,
         history_cursor: i64::from(task.history_count),
         accepted_output_modes: task.output_modes.as_deref().map(from_text).transpose()?.unwrap_or_default(),
+        direct: false,
     })
 }

@@ -1,6 +1,12 @@
 //! An `Idempotency-Key`: what makes a send safe to repeat.
 
-use wire::{Error, SendMessageConfiguration, SendMessageRequest};
+use uuid::Uuid;
+use wire::{Error, SendMessageConfiguration, SendMessageRequest, Violation};
+
+use super::send_message::{Sent, Tried};
+use crate::change::from_text;
+use crate::store::Write;
+use crate::{Caller, Engine, database, store, unwritten};
 
 /// An `Idempotency-Key` and what it was used with.
 #[derive(Debug, Clone)]
@@ -39,6 +45,50 @@ impl Key {
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, canonical.as_bytes());
         let hash = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Key { text, hash })
+    }
+}
+
+impl Engine {
+    /// What the key stands for, if it is known. One that has expired, or whose message was never answered and is gone, is forgotten first:
+    /// a row cannot be deleted and inserted anew in one statement.
+    pub(super) async fn find_key(&self, caller: &Caller, key: &Key, now: i64) -> Result<Option<Tried>, Error> {
+        let db = self.store().read();
+        let known = store::send_key::read(db, &caller.tenant, &caller.agent.name, &key.text)
+            .await
+            .map_err(database("looking up an idempotency key"))?;
+        let Some(known) = known else { return Ok(None) };
+        let mut forget = Write::new();
+        let oldest = now - self.settings().key_lifetime.as_millis() as i64;
+        if known.created_at < oldest {
+            forget.delete(store::send_key::delete_expired(&known, oldest));
+        } else if known.body_hash != key.hash {
+            let violation =
+                Violation::new("Idempotency-Key", "was used with another request").reason("IDEMPOTENCY_KEY_REUSED");
+            return Err(Error::invalid_all(vec![violation]));
+        } else if let Some(answer) = &known.message {
+            return Ok(Some(Tried::Message(from_text(answer)?)));
+        } else if known.seq > 0 {
+            return Ok(Some(Tried::Task(Sent { task: known.task_id, seq: known.seq }, None)));
+        } else if let Some(found) = self.find_waiting(caller, known.task_id).await? {
+            return Ok(Some(found));
+        } else {
+            let (tenant, agent) = (&known.tenant, &known.agent);
+            forget.delete(store::send_key::delete_unanswered(tenant, agent, &known.key, known.task_id));
+        }
+        self.store().write(forget).await.map_err(unwritten("forgetting an idempotency key"))?;
+        Ok(None)
+    }
+
+    /// The message that waits for a direct answer, or the task it has become.
+    async fn find_waiting(&self, caller: &Caller, id: Uuid) -> Result<Option<Tried>, Error> {
+        let doing = "looking for the message of an idempotency key";
+        let db = self.store().read();
+        if let Some(row) = store::waiting::read(db, &caller.tenant, id).await.map_err(database(doing))? {
+            return Ok(Some(Tried::Waiting(Box::new(row))));
+        }
+        let task = store::task::read_for_write(db, &caller.tenant, &caller.agent.name, id).await;
+        let task = task.map_err(database(doing))?;
+        Ok(task.map(|_| Tried::Task(Sent { task: id, seq: 1 }, None)))
     }
 }
 

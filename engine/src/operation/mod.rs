@@ -10,15 +10,19 @@ mod apply;
 mod attempt;
 mod cancel_task;
 mod claim;
+mod direct;
 mod get_extended_agent_card;
 mod get_task;
 mod heartbeat;
 mod key;
 pub mod lease;
 mod list_tasks;
+mod new_task;
+mod open;
 mod poll;
 mod push_config;
 mod release;
+mod reply;
 mod send_message;
 mod send_streaming_message;
 mod session;
@@ -26,6 +30,7 @@ mod subscribe_to_task;
 
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;
+pub(crate) use direct::Senders;
 pub use list_tasks::ListedTasks;
 
 /// A task id as the client wrote it. What is no id of ours is the id of no task.

@@ -10,7 +10,7 @@ use wire::{
 };
 
 use super::list_tasks::page_size;
-use super::send_message::new_lane;
+use super::new_task::new_lane;
 use super::task_id;
 use crate::change::{delivery, to_text};
 use crate::cursor::{Cursor, begin_page, end_page};

@@ -1,12 +1,13 @@
 //! A worker gives a lease back.
 
-use wire::worker::ReleaseRequest;
+use wire::worker::{ApplyRequest, ReleaseRequest, StatusChange, Update};
 use wire::{Error, Move};
 
 use super::lease::LeaseName;
+use super::new_task::NewTask;
 use crate::change::{Change, LeaseClaim};
-use crate::store::Write;
-use crate::{Engine, Worker, database, store};
+use crate::store::{Write, WriteError};
+use crate::{Engine, Worker, database, store, unwritten};
 
 /// The longest delay of a release, in seconds.
 const LONGEST: f64 = 86_400.0;
@@ -33,7 +34,8 @@ impl Engine {
         let known = store::task::of_worker(self.store().read(), worker.agents.as_deref(), &[name.task])
             .await
             .map_err(database("reading the task of a lease"))?;
-        if known.is_empty() {
+        let is_message = known.is_empty() && self.waiting_for(worker, name.task).await?.is_some();
+        if known.is_empty() && !is_message {
             return Err(Error::lease_not_found(lease));
         }
         if request.retryable.unwrap_or(true) {
@@ -41,7 +43,14 @@ impl Engine {
         }
         let reason = if request.reason.is_empty() { "no reason was given" } else { &request.reason };
         let text = format!("The worker gave the task back for good: {reason}");
-        self.change_held(name, epoch, |change| change.make(Move::Fail, Some(self.platform_says(&text)), None)).await
+        let text = self.platform_says(&text);
+        if is_message {
+            let status = StatusChange { status_message: Some(text), metadata: None };
+            let request = ApplyRequest { updates: vec![Update::Fail(status)], cancelable: None };
+            let claim = LeaseClaim { id: name.lease, epoch };
+            return self.apply(worker, &name.task.to_string(), Some(claim), request).await.map(|_| ());
+        }
+        self.change_held(name, epoch, |change| change.make(Move::Fail, Some(text.clone()), None)).await
     }
 
     /// End a lease and make its task ready after `delay` milliseconds, with `deliveries` counted so far.
@@ -69,10 +78,14 @@ impl Engine {
         let mut attempts = self.attempts(doing, Some(name.task));
         loop {
             let attempt = attempts.next().await?;
-            let read = store::task::read_for_worker(self.store().read(), None, name.task)
-                .await
-                .map_err(database(doing))?
-                .ok_or_else(|| Error::lease_not_found(&name.to_string()))?;
+            let read = store::task::read_for_worker(self.store().read(), None, name.task).await;
+            let Some(read) = read.map_err(database(doing))? else {
+                match self.release_message(name, epoch, &make).await? {
+                    Some(true) => return Ok(()),
+                    Some(false) => continue,
+                    None => return Err(Error::lease_not_found(&name.to_string())),
+                }
+            };
             let agent = self.agent_of(&read.task.agent);
             let mut change = Change::begin(read, &agent, self.clock().now());
             change.by_worker(Some(LeaseClaim { id: name.lease, epoch }))?;
@@ -84,6 +97,34 @@ impl Engine {
                 self.bus().send(hints);
                 return Ok(());
             }
+        }
+    }
+
+    /// The same on a message that waits for a direct answer; whether it was written. Nothing when there is none.
+    async fn release_message(
+        &self,
+        name: LeaseName,
+        epoch: i64,
+        make: &impl Fn(&mut Change<'_>) -> Result<(), Error>,
+    ) -> Result<Option<bool>, Error> {
+        let Some(row) = self.waiting_for(&Worker::default(), name.task).await? else { return Ok(None) };
+        let agent = self.agent_of(&row.agent);
+        let now = self.clock().now();
+        let mut change = Change::begin(NewTask::of_waiting(&row, now).read(), &agent, now);
+        change.by_worker(Some(LeaseClaim { id: name.lease, epoch }))?;
+        make(&mut change)?;
+        let hints = change.hints();
+        let mut write = Write::new();
+        if let Some(work) = change.work() {
+            write.must_update(store::waiting::update(&row, work));
+        }
+        match self.store().write(write).await {
+            Ok(()) => {
+                self.bus().send(hints);
+                Ok(Some(true))
+            }
+            Err(WriteError::Lost) => Ok(Some(false)),
+            Err(error) => Err(unwritten("releasing a lease")(error)),
         }
     }
 }

@@ -1,22 +1,26 @@
 //! SendMessage (§3.1.1): a new task or a message more for one, idempotent where the client asks for it, answered at once or when the
 //! agent has answered.
 
-use entity::{push_lane, send_key, task, task_event, task_message, work};
+use std::time::Duration;
+
+use entity::{send_key, task, waiting_message};
 use uuid::Uuid;
 use wire::{
-    Error, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, StreamResponse, Task, TaskState,
-    TaskStatus, Violation,
+    Error, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Task, TaskState, TaskStatus,
+    Tenant, Violation,
 };
 
 use super::attempt::Attempt;
+use super::direct::{Inline, Place, Waiting};
 use super::key::Key;
+use super::new_task::First;
 use super::task_id;
-use crate::change::{Change, delivery, state_of, timestamp, to_text};
+use crate::change::{Change, state_of, timestamp, to_text};
 use crate::store::Write;
 use crate::store::task::TaskAndWork;
 use crate::view::{Shown, whole};
 use crate::watch::Watcher;
-use crate::{Caller, Engine, Hint, database, store, unwritten};
+use crate::{Caller, Engine, Hint, database, store};
 
 /// A task and which of its messages a send was.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +38,38 @@ impl Sent {
     }
 }
 
+/// A send that led to a task.
+#[derive(Debug)]
+pub(super) struct SentTask {
+    pub(super) sent: Sent,
+    /// The task as it was created, if that was just now: what has happened to it since the watcher is yet to tell.
+    pub(super) made: Option<Box<Task>>,
+    /// Whether the message waited for a direct answer first: none of the task's events has been told.
+    pub(super) opened: bool,
+    pub(super) watcher: Watcher,
+}
+
+/// What a send led to.
+#[derive(Debug)]
+pub(super) enum Settled {
+    Task(SentTask),
+    Message(Box<Message>),
+}
+
+/// What a send stored, or found its key to stand for.
+enum Stored<'a> {
+    Task(SentTask),
+    Message(Box<Message>),
+    Waiting(Box<Waiting<'a>>),
+}
+
+/// The same, as an attempt yields it.
+pub(super) enum Tried {
+    Task(Sent, Option<Box<Task>>),
+    Message(Box<Message>),
+    Waiting(Box<waiting_message::Model>),
+}
+
 impl Engine {
     /// Send `request` under `key`, if the client gave an `Idempotency-Key`.
     ///
@@ -48,38 +84,79 @@ impl Engine {
     ) -> Result<SendMessageResponse, Error> {
         let configuration = request.configuration.clone().unwrap_or_default();
         let shown = Shown { history: configuration.history_length, artifacts: true };
-        let (sent, made, watcher) = self.store_message(caller, key, &request).await?;
+        let at_once = configuration.return_immediately;
+        let SentTask { sent, made, watcher, .. } = match self.settle(caller, key, &request, at_once).await? {
+            Settled::Message(message) => return Ok(SendMessageResponse::Message(*message)),
+            Settled::Task(task) => task,
+        };
         let task = match made {
-            Some(task) if configuration.return_immediately => trimmed(*task, shown),
-            None if configuration.return_immediately => whole(&self.read_whole(caller, sent.task, shown).await?)?,
+            Some(task) if at_once => trimmed(*task, shown),
+            None if at_once => whole(&self.read_whole(caller, sent.task, shown).await?)?,
             made => self.wait_for_answer(caller, sent, watcher, made.is_some(), shown).await?,
         };
         Ok(SendMessageResponse::Task(task))
     }
 
     /// What every send begins with: check, store, and watch the task from before it was written, so that no answer falls between. A
-    /// task that was made just now is answered as it was written.
-    pub(super) async fn store_message(
+    /// message that may be answered directly has been, or has become a task, once this yields; `at_once` does not wait for that.
+    pub(super) async fn settle(
         &self,
         caller: &Caller,
         key: Option<String>,
         request: &SendMessageRequest,
-    ) -> Result<(Sent, Option<Box<Task>>, Watcher), Error> {
+        at_once: bool,
+    ) -> Result<Settled, Error> {
         self.check_send(caller, request)?;
         let key = key.map(|text| Key::of(text, request)).transpose()?;
+        loop {
+            let waiting = match self.store_message(caller, key.as_ref(), request, at_once).await? {
+                Stored::Task(task) => return Ok(Settled::Task(task)),
+                Stored::Message(message) => return Ok(Settled::Message(message)),
+                Stored::Waiting(waiting) => waiting,
+            };
+            if let Some(settled) = waiting.settle(at_once).await? {
+                return Ok(settled);
+            }
+        }
+    }
+
+    async fn store_message<'a>(
+        &'a self,
+        caller: &'a Caller,
+        key: Option<&'a Key>,
+        request: &SendMessageRequest,
+        at_once: bool,
+    ) -> Result<Stored<'a>, Error> {
         let new = self.ids().next();
-        let watcher = self.bus().hub().watch.begin(new);
+        let watch = &self.bus().hub().watch;
+        let watcher = watch.begin(new);
         // A continued task has a turn to take; a new one races for nothing but its key and its place in the allowance.
         let continued = request.message.as_ref().and_then(|message| Uuid::try_parse(&message.task_id).ok());
+        let is_new = request.message.as_ref().is_none_or(|message| message.task_id.is_empty());
+        let direct = caller.agent.direct.filter(|_| is_new && !at_once);
+        let place = direct.map(|_| Place::take(self, &caller.tenant, new, key.is_some()));
         let mut attempts = self.attempts("storing a message", continued);
-        let (sent, made) = loop {
+        let tried = loop {
             let attempt = attempts.next().await?;
-            if let Some(stored) = self.try_send(caller, key.as_ref(), request, new, attempt).await? {
-                break stored;
+            if let Some(tried) = self.try_send(caller, key, request, new, direct, attempt).await? {
+                break tried;
             }
         };
-        let watcher = if sent.task == new { watcher } else { self.bus().hub().watch.begin(sent.task) };
-        Ok((sent, made, watcher))
+        let of = |task: Uuid| if task == new { watcher } else { watch.begin(task) };
+        Ok(match tried {
+            Tried::Task(sent, made) => Stored::Task(SentTask { sent, made, opened: false, watcher: of(sent.task) }),
+            Tried::Message(message) => Stored::Message(message),
+            Tried::Waiting(row) => {
+                let fresh = row.id == new;
+                let place = match place.filter(|_| fresh) {
+                    Some(place) => place,
+                    // Only a key leads to a message that was there before.
+                    None => Place::take(self, &caller.tenant, row.id, true),
+                };
+                let watcher = of(row.id);
+                Stored::Waiting(Box::new(Waiting { engine: self, caller, key, row: *row, watcher, place, fresh }))
+            }
+        })
     }
 
     /// What can be said without reading anything.
@@ -104,31 +181,58 @@ impl Engine {
         Ok(())
     }
 
+    /// One attempt at storing it; nothing when another write came first. With `direct` the message waits so long for a direct answer.
     async fn try_send(
         &self,
         caller: &Caller,
         key: Option<&Key>,
         request: &SendMessageRequest,
         new: Uuid,
+        direct: Option<Duration>,
         attempt: Attempt<'_>,
-    ) -> Result<Option<(Sent, Option<Box<Task>>)>, Error> {
+    ) -> Result<Option<Tried>, Error> {
         let now = self.clock().now();
         if let Some(key) = key
-            && let Some(sent) = self.find_key(caller, key, now).await?
+            && let Some(known) = self.find_key(caller, key, now).await?
         {
-            return Ok(Some((sent, None)));
+            return Ok(Some(known));
         }
         let mut write = Write::new();
         let message = request.message.clone().unwrap_or_default();
         let configuration = request.configuration.clone().unwrap_or_default();
-        let (sent, hints, made) = if message.task_id.is_empty() {
-            // The allowance last: whatever else is wrong with the message is wrong also once the tenant has room again.
-            let (task, hints) = self.create(caller, request, message, &configuration, new, now, &mut write)?;
-            self.take_allowance(caller, attempt.is_first(), now, &mut write).await?;
-            (Sent { task: new, seq: 1 }, hints, Some(task))
-        } else {
+        let config = configuration.task_push_notification_config.as_ref();
+        // What the key stands for: the task and the message's number in it.
+        let (stands_for, tried, hints) = if !message.task_id.is_empty() {
             let (sent, hints) = self.resume(caller, message, &configuration, now, &mut write).await?;
-            (sent, hints, None)
+            (sent, Tried::Task(sent, None), hints)
+        } else {
+            let (first, message) = self.first(caller, request, message, &configuration, new)?;
+            if let Some(limit) = direct {
+                let inline =
+                    config.map(|config| Inline { version: caller.version.as_str().to_owned(), config: config.clone() });
+                let row = self.waiting_row(first, key, inline, limit, now)?;
+                write.insert(waiting_message::ActiveModel::from(row.clone()));
+                let hints = vec![Hint::Work { agent: caller.agent.name.clone() }];
+                (Sent { task: new, seq: 0 }, Tried::Waiting(Box::new(row)), hints)
+            } else {
+                let mut task = first.begin(now);
+                if let Some(config) = config {
+                    task.hook(self.new_push_config(caller, new, config, now)?);
+                }
+                let view = Task {
+                    id: new.to_string(),
+                    context_id: message.context_id.clone(),
+                    status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: timestamp(now) },
+                    history: vec![message],
+                    metadata: request.metadata.clone(),
+                    ..Task::default()
+                };
+                let hints = task.write_into(&view, &mut write)?;
+                // The allowance last: whatever else is wrong with the message is wrong also once the tenant has room again.
+                self.take_allowance(&caller.tenant, attempt.is_first(), now, &mut write).await?;
+                let sent = Sent { task: new, seq: 1 };
+                (sent, Tried::Task(sent, Some(Box::new(view))), hints)
+            }
         };
         if let Some(key) = key {
             write.insert(send_key::ActiveModel::from(send_key::Model {
@@ -136,51 +240,27 @@ impl Engine {
                 agent: caller.agent.name.clone(),
                 key: key.text.clone(),
                 body_hash: key.hash.clone(),
-                task_id: sent.task,
-                seq: sent.seq,
+                task_id: stands_for.task,
+                seq: stands_for.seq,
+                message: None,
                 created_at: now,
             }));
         }
         Ok(attempt.write(write).await?.then(|| {
             self.bus().send(hints);
-            (sent, made.map(Box::new))
+            tried
         }))
     }
 
-    /// What the key stands for, if it is known. One that has expired is forgotten first: a row cannot be deleted and inserted anew in
-    /// one statement.
-    async fn find_key(&self, caller: &Caller, key: &Key, now: i64) -> Result<Option<Sent>, Error> {
-        let db = self.store().read();
-        let known = store::send_key::read(db, &caller.tenant, &caller.agent.name, &key.text)
-            .await
-            .map_err(database("looking up an idempotency key"))?;
-        let Some(known) = known else { return Ok(None) };
-        let oldest = now - self.settings().key_lifetime.as_millis() as i64;
-        if known.created_at < oldest {
-            let mut forget = Write::new();
-            forget.delete(store::send_key::delete_expired(&known, oldest));
-            self.store().write(forget).await.map_err(unwritten("forgetting an idempotency key"))?;
-            return Ok(None);
-        }
-        if known.body_hash != key.hash {
-            let violation =
-                Violation::new("Idempotency-Key", "was used with another request").reason("IDEMPOTENCY_KEY_REUSED");
-            return Err(Error::invalid_all(vec![violation]));
-        }
-        Ok(Some(Sent { task: known.task_id, seq: known.seq }))
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call site; a struct would only rename them")]
-    fn create(
+    /// What a new task is made of, and its first message as everybody sees it.
+    fn first(
         &self,
         caller: &Caller,
         request: &SendMessageRequest,
         mut message: Message,
         configuration: &SendMessageConfiguration,
         new: Uuid,
-        now: i64,
-        write: &mut Write,
-    ) -> Result<(Task, Vec<Hint>), Error> {
+    ) -> Result<(First, Message), Error> {
         if message.context_id.is_empty() {
             message.context_id = self.ids().next().to_string();
         } else if !caller.agent.client_contexts {
@@ -191,83 +271,34 @@ impl Engine {
         }
         check_media_types(caller, &message)?;
         message.task_id = new.to_string();
-        let task = Task {
-            id: new.to_string(),
-            context_id: message.context_id.clone(),
-            status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: timestamp(now) },
-            history: vec![message.clone()],
-            metadata: request.metadata.clone(),
-            ..Task::default()
-        };
-        let tenant = caller.tenant.as_str().to_owned();
-        let inline = configuration.task_push_notification_config.as_ref();
-        let mut hints = vec![Hint::Work { agent: caller.agent.name.clone() }];
-        if let Some(config) = inline {
-            let row = self.new_push_config(caller, new, config, now)?;
-            let mut lane = new_lane(&row);
-            lane.tail = 1;
-            lane.due_at = Some(now);
-            write.insert(entity::push_delivery::ActiveModel::from(delivery(&lane, 1, 1, None, now)));
-            write.insert(push_lane::ActiveModel::from(lane));
-            write.insert(entity::push_config::ActiveModel::from(row));
-            hints.push(Hint::Delivery);
-        }
-        let body = to_text(&message)?;
-        write.insert(task::ActiveModel::from(task::Model {
+        let first = First {
             id: new,
-            tenant: tenant.clone(),
+            tenant: caller.tenant.as_str().to_owned(),
             agent: caller.agent.name.clone(),
             context_id: message.context_id.clone(),
-            state: TaskState::Submitted as i16,
-            status_message: None,
-            status_kept: true,
-            status_at: now,
+            body: to_text(&message)?,
             metadata: request.metadata.as_ref().map(to_text).transpose()?,
-            generation: 1,
-            history_count: 1,
-            history_bytes: body.len() as i64,
-            client_seq: 1,
-            answered_seq: 0,
-            artifact_count: 0,
-            artifact_bytes: 0,
-            config_count: i32::from(inline.is_some()),
-            cancelable: true,
             output_modes: output_modes(configuration)?,
-            created_at: now,
-        }));
-        write.insert(work::ActiveModel::from(work::Model {
-            task_id: new,
-            tenant,
-            agent: caller.agent.name.clone(),
-            due_at: Some(now),
-            lease_id: None,
-            epoch: 0,
-            worker: None,
-            deliveries: 0,
-            seen_seq: 0,
-            revision: 1,
-        }));
-        write.insert(task_message::ActiveModel::from(task_message::Model { task_id: new, seq: 1, client: true, body }));
-        let body = to_text(&StreamResponse::Task(task.clone()))?;
-        write.insert(task_event::ActiveModel::from(task_event::Model { task_id: new, generation: 1, at: now, body }));
-        Ok((task, hints))
+        };
+        Ok((first, message))
     }
 
     /// One task of the tenant's allowance, as a guard of the write: from the next shard at first, from one that has some once that
     /// failed.
-    async fn take_allowance(&self, caller: &Caller, first: bool, now: i64, write: &mut Write) -> Result<(), Error> {
+    pub(super) async fn take_allowance(
+        &self,
+        tenant: &Tenant,
+        first: bool,
+        now: i64,
+        write: &mut Write,
+    ) -> Result<(), Error> {
         let allowances = &self.inner.allowances;
-        let shard = match allowances.guess(&caller.tenant).filter(|_| first) {
+        let shard = match allowances.guess(tenant).filter(|_| first) {
             Some(shard) => shard,
-            None => self.find_allowance(caller, now).await?,
+            None => allowances.find(self.store(), tenant, self.settings().tasks_per_tenant, now).await?,
         };
-        write.must_update(store::allowance::take(&caller.tenant, shard));
+        write.must_update(store::allowance::take(tenant, shard));
         Ok(())
-    }
-
-    async fn find_allowance(&self, caller: &Caller, now: i64) -> Result<i16, Error> {
-        let limit = self.settings().tasks_per_tenant;
-        self.inner.allowances.find(self.store(), &caller.tenant, limit, now).await
     }
 
     async fn resume(
@@ -378,22 +409,6 @@ fn output_modes(configuration: &SendMessageConfiguration) -> Result<Option<Strin
     match configuration.accepted_output_modes.as_slice() {
         [] => Ok(None),
         modes => to_text(&modes).map(Some),
-    }
-}
-
-/// The lane of a config that was just made: nothing to deliver yet.
-pub(super) fn new_lane(config: &entity::push_config::Model) -> push_lane::Model {
-    push_lane::Model {
-        id: config.id,
-        tenant: config.tenant.clone(),
-        task_id: config.task_id,
-        head: 1,
-        tail: 0,
-        due_at: None,
-        holder: None,
-        fence: 0,
-        attempts: 0,
-        closed: false,
     }
 }
 

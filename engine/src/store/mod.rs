@@ -21,6 +21,7 @@ pub mod push;
 pub mod secret_key;
 pub mod send_key;
 pub mod task;
+pub mod waiting;
 pub mod work;
 mod write;
 

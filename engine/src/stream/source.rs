@@ -96,6 +96,13 @@ pub(super) enum Found {
 }
 
 impl Seat {
+    /// A place at no source, for what no task's events follow.
+    pub(super) fn at_none() -> Seat {
+        let source = Source::default();
+        open(&source.state).seats = 1;
+        Seat { source: Arc::new(source), failures: 0 }
+    }
+
     /// Everything up to `generation` is known and what follows it wanted: where the source begins if it has not yet.
     pub(super) fn want_after(&self, generation: i64) {
         let mut state = open(&self.source.state);

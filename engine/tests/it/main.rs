@@ -1,6 +1,7 @@
 //! The operations against both stores: each test runs on SQLite and on Postgres, and proves one rule.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking and says what it skips")]
 
+mod direct;
 mod fixture;
 mod leases;
 mod lifecycle;

@@ -82,6 +82,7 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         streaming: table.switch("streaming")?,
         push_notifications: table.switch("push_notifications")?,
         push_snapshot: table.switch("push_snapshot")?,
+        direct: table.switch("direct")?.then(|| table.seconds("direct_limit_seconds")).transpose()?,
         card: card::card(table)?,
         lease: table.seconds("lease_seconds")?,
         max_deliveries: table.whole("max_deliveries")?,

@@ -102,6 +102,14 @@ pub(super) fn status_message(value: &Option<Message>, at: &Path<'_>, out: &mut V
     rules::ids(&message.reference_task_ids, &at.field("referenceTaskIds"), out);
 }
 
+/// A reply is a message to the client and belongs to no task.
+pub(super) fn reply(value: &Option<Message>, at: &Path<'_>, out: &mut Vec<Violation>) {
+    progress_message(value, at, out);
+    if value.as_ref().is_some_and(|message| !message.task_id.is_empty()) {
+        out.push(at.field("taskId").violation("must be left out: the answer is a message and no task"));
+    }
+}
+
 /// Progress is nothing without words.
 pub(super) fn progress_message(value: &Option<Message>, at: &Path<'_>, out: &mut Vec<Violation>) {
     if value.is_none() {
@@ -133,6 +141,7 @@ macro_rules! told_as_draft {
 
 told_as_draft!(status_message, false);
 told_as_draft!(progress_message, true);
+told_as_draft!(reply, true);
 
 /// How many leases a poll asks for.
 pub(super) fn poll_max(value: &Option<i32>, at: &Path<'_>, out: &mut Vec<Violation>) {

@@ -24,6 +24,13 @@ pub static AGENT_KEYS: &[Knob] = &[
     key("push_notifications", Kind::Switch, "Whether webhooks can be registered on its tasks.").default("true"),
     key("push_snapshot", Kind::Switch, "Whether a webhook registered on a running task first gets the task.")
         .default("true"),
+    key(
+        "direct",
+        Kind::Switch,
+        "Whether a worker may answer a message with a message and no task; what is not answered in time becomes a task.",
+    )
+    .default("false"),
+    key("direct_limit_seconds", Kind::Seconds(1.0, 600.0), "How long a message waits for a direct answer.").default("10"),
     key("lease_seconds", Kind::Seconds(5.0, 3_600.0), "How long a lease lasts without a heartbeat.").default("30"),
     key("max_deliveries", Kind::Whole(1, 1_000), "Deliveries in a row without progress before the task fails.")
         .default("5"),
