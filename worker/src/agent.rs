@@ -69,6 +69,7 @@ pub struct Outcome(pub(crate) End);
 #[derive(Debug, Clone)]
 pub(crate) enum End {
     Move { to: Ending, message: Option<Message>, metadata: Option<Struct> },
+    Reply(Message),
     Release { delay: Duration, reason: String },
 }
 
@@ -86,6 +87,13 @@ impl Outcome {
     /// The task is done; its results are its artifacts.
     pub fn complete() -> Self {
         Self::end(Ending::Complete, None)
+    }
+
+    /// The answer is `words` and nothing else. Of an agent that is configured to answer directly the client gets this message and there
+    /// is no task, unless something was reported before or the client did not want to wait; then, and of any other agent, the task is
+    /// completed with it as the status message.
+    pub fn reply(words: impl Into<String>) -> Self {
+        Self(End::Reply(message(words)))
     }
 
     /// The task failed; `why` is the status message the client reads.
@@ -118,13 +126,15 @@ impl Outcome {
 
     /// The same with another status message; role and ids may be left empty.
     pub fn with_message(mut self, text: Message) -> Self {
-        if let End::Move { message, .. } = &mut self.0 {
-            *message = Some(text);
+        match &mut self.0 {
+            End::Move { message, .. } => *message = Some(text),
+            End::Reply(message) => *message = text,
+            End::Release { .. } => {}
         }
         self
     }
 
-    /// The same with metadata on the status event.
+    /// The same with metadata on the status event; a reply and a release have none.
     pub fn with_metadata(mut self, entries: Struct) -> Self {
         if let End::Move { metadata, .. } = &mut self.0 {
             *metadata = Some(entries);

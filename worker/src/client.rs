@@ -13,7 +13,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use wire::Move;
 use wire::worker::{
     Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, LEASE_HEADER, Lease, LeaseStatus,
-    MoveRequest, PollRequest, ReleaseRequest, SessionRequest, SessionResponse,
+    MoveRequest, PollRequest, ReleaseRequest, Replied, ReplyRequest, SessionRequest, SessionResponse,
 };
 
 use crate::answer::Answer;
@@ -142,6 +142,13 @@ impl Client {
     ) -> Result<Applied, Error> {
         let path = format!("/tasks/{}:update_artifact", segment(task));
         self.call("updating an artifact", fenced(self.post(&path), lease), request).await
+    }
+
+    /// `POST /tasks/{id}:reply`: answers the client with a message: all of the answer where the lease is `direct`, else the last word on
+    /// the task.
+    pub async fn reply(&self, task: &str, lease: Option<&LeaseKey>, request: &ReplyRequest) -> Result<Replied, Error> {
+        let path = format!("/tasks/{}:reply", segment(task));
+        self.call("replying", fenced(self.post(&path), lease), request).await
     }
 
     fn post(&self, path: &str) -> RequestBuilder {

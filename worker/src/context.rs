@@ -165,6 +165,11 @@ impl Context {
         self.flush().await
     }
 
+    /// Whether the platform may have no task yet and knows of nothing this turn did.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.turn.lease.direct && self.state() == TaskState::Submitted && locked(&self.turn.gathered).is_empty()
+    }
+
     pub(crate) fn take_gathered(&self) -> Vec<Update> {
         std::mem::take(&mut *locked(&self.turn.gathered))
     }

@@ -149,6 +149,11 @@ impl Refusal {
         self.reason == "LEASE_LOST"
     }
 
+    /// Whether it says that there is no such task, and no such message either.
+    pub fn is_unknown(&self) -> bool {
+        self.reason == "TASK_NOT_FOUND"
+    }
+
     /// Whether it says that the task's state does not permit the move.
     pub fn is_conflict(&self) -> bool {
         self.reason == "TASK_STATE_CONFLICT"

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
-use wire::TaskState;
-use wire::worker::{Applied, ApplyRequest, Progress, UPDATES, Update};
+use wire::worker::{ApplyRequest, Progress, ReplyRequest, UPDATES, Update};
+use wire::{Message, TaskState};
 
 use crate::backoff::Backoff;
 use crate::client::Client;
@@ -22,6 +22,13 @@ use crate::lease::{Held, locked};
 /// How long a report is retried. Long, since while no replica answers nobody else can claim the
 /// task either, and what the agent found may have been dear.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// One call that tells of a turn.
+#[derive(Debug)]
+enum Report {
+    Updates { request: ApplyRequest, repeatable: bool },
+    Reply(ReplyRequest),
+}
 
 /// The way from one turn to the platform. One report at a time, in order.
 #[derive(Debug)]
@@ -92,9 +99,34 @@ impl Reports {
         self.apply(updates, end).await
     }
 
+    /// Sends the message that is all of the answer.
+    pub(crate) async fn reply(&self, message: Message) -> Result<(), Error> {
+        let _turn = self.order.lock().await;
+        self.held.close();
+        self.insist(Report::Reply(ReplyRequest { message: Some(message) }), TaskState::Completed).await
+    }
+
     async fn apply(&self, updates: Vec<Update>, end: TaskState) -> Result<(), Error> {
         let repeatable = !updates.iter().any(|update| matches!(update, Update::Artifact(artifact) if artifact.append));
         let request = ApplyRequest { updates, ..ApplyRequest::default() };
+        self.insist(Report::Updates { request, repeatable }, end).await
+    }
+
+    /// One call; yields the task's state after it.
+    async fn make(&self, report: &Report) -> Result<TaskState, Error> {
+        let (task, key) = (&self.held.task, Some(&self.held.key));
+        match report {
+            Report::Updates { request, .. } => Ok(self.client.apply(task, key, request).await?.state),
+            Report::Reply(request) => {
+                let replied = self.client.reply(task, key, request).await?;
+                Ok(replied.applied.map_or(TaskState::Completed, |applied| applied.state))
+            }
+        }
+    }
+
+    /// Makes a call until it is clear what became of it.
+    async fn insist(&self, report: Report, end: TaskState) -> Result<(), Error> {
+        let repeatable = !matches!(report, Report::Updates { repeatable: false, .. });
         let since = Instant::now();
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         let mut unclear = false;
@@ -102,8 +134,8 @@ impl Reports {
             if let Some(lost) = self.held.lost() {
                 return Err(lost);
             }
-            let error = match self.client.apply(&self.held.task, Some(&self.held.key), &request).await {
-                Ok(Applied { state, .. }) => {
+            let error = match self.make(&report).await {
+                Ok(state) => {
                     *locked(&self.state) = state;
                     return Ok(());
                 }
@@ -115,6 +147,14 @@ impl Reports {
                     debug!(task.id = self.held.task, "a report whose answer was lost had arrived");
                     *locked(&self.state) = end;
                     return Ok(());
+                }
+                // A message that waited for an answer is gone once it has one, or once nobody wants one.
+                if refusal.is_unknown() && unclear {
+                    return Ok(());
+                }
+                if refusal.is_unknown() {
+                    self.held.lose("the client has gone away", None);
+                    return Err(self.held.lost().unwrap_or(error));
                 }
                 if refusal.is_lost() {
                     let reason = refusal.metadata.get("reason").unwrap_or(&refusal.message);

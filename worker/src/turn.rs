@@ -89,6 +89,11 @@ async fn end(context: &Context, held: &Held, run: Run) -> Result<(), String> {
 async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<(), String> {
     let (to, body) = match outcome.0 {
         End::Move { to, message, metadata } => (to, StatusChange { status_message: message, metadata }),
+        // Nothing was reported and nothing is gathered: there may be no task to complete.
+        End::Reply(message) if context.is_untouched() => {
+            return concluded(context, held, context.reports().reply(message).await).await;
+        }
+        End::Reply(message) => (Ending::Complete, StatusChange { status_message: Some(message), metadata: None }),
         End::Release { delay, reason } => {
             if let Err(error) = context.flush().await {
                 return without(held, error);
@@ -100,7 +105,11 @@ async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<()
     };
     let mut updates = context.take_gathered();
     updates.push(to.update(body));
-    match context.reports().finish(updates, to.target()).await {
+    concluded(context, held, context.reports().finish(updates, to.target()).await).await
+}
+
+async fn concluded(context: &Context, held: &Held, reported: Result<(), Error>) -> Result<(), String> {
+    match reported {
         Ok(()) => Ok(()),
         Err(error) => match error.refusal().filter(|_| !error.is_passing()) {
             Some(refusal) => {

@@ -31,6 +31,8 @@ Send any text, and it comes back as an artifact. These do something else:
   wait SECONDS    takes its time, and says how far it is
   fail [WHY]      fails
   reject [WHY]    refuses the task
+  say WORDS       answers with these words alone; with a message and no task, where the
+                  agent is configured to answer directly and the client waits
   help            this text";
 
 /// The agent `demo`: answers at once with what it was sent, or does what the text's first word asks
@@ -57,6 +59,7 @@ impl Agent for Demo {
             }
             (Command::Stream(chunks), _) => stream(&ctx, chunks).await,
             (Command::Wait(seconds), _) => wait(&ctx, seconds).await,
+            (Command::Say(words), _) => Ok(Outcome::reply(words)),
             (Command::Fail(why), _) => Ok(Outcome::fail(why)),
             (Command::Reject(why), _) => Ok(Outcome::reject(why)),
             (Command::Help, _) => {
@@ -124,6 +127,7 @@ enum Command {
     Ask,
     Authorize,
     Wait(f64),
+    Say(String),
     Fail(String),
     Reject(String),
     Help,
@@ -148,6 +152,7 @@ impl Command {
                 Ok(n) if (0.0..=LONGEST_WAIT).contains(&n) => Self::Wait(n),
                 _ => Self::Echo,
             },
+            ("say", words) if !words.is_empty() => Self::Say(words.to_owned()),
             ("fail", _) => Self::Fail(why("Failed, as asked.")),
             ("reject", _) => Self::Reject(why("Rejected, as asked.")),
             ("help", "") => Self::Help,
@@ -178,6 +183,8 @@ mod tests {
             ("wait NaN", Command::Echo),
             ("wait -1", Command::Echo),
             ("wait for me", Command::Echo),
+            ("say", Command::Echo),
+            ("say hello there", Command::Say("hello there".to_owned())),
             ("fail", Command::Fail("Failed, as asked.".to_owned())),
             ("fail no luck", Command::Fail("no luck".to_owned())),
             ("reject", Command::Reject("Rejected, as asked.".to_owned())),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use worker::builtin::Demo;
 
-use crate::surface::Surface;
+use crate::surface::{Answer, Surface, refusal};
 use crate::{Running, options};
 
 /// The updates of every call the demo makes for a task in `state` with these client messages.
@@ -80,4 +80,50 @@ async fn it_fails_and_rejects_as_asked() {
     assert_eq!(*words, json!([{"text": "no luck"}]));
     let rejected = calls("TASK_STATE_WORKING", &["reject"], "reject").await;
     assert_eq!(rejected[0].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn it_replies_where_there_is_no_task_yet() {
+    let surface = Surface::start().await;
+    let worker = Running::start(options(&surface.url), Demo);
+    let direct = |lease: &mut Value| lease["direct"] = json!(true);
+    surface.queue_changed("a", "TASK_STATE_SUBMITTED", &["say hello there"], direct);
+    surface.until("the reply", |book| book.of("/tasks/a:reply").len() == 1).await;
+    // Anywhere else the words are the task's last.
+    surface.queue("b", "TASK_STATE_SUBMITTED", &["say hello there"]);
+    surface.until("the end", |book| book.updates("b").len() == 1).await;
+    // What is no reply makes the task.
+    surface.queue_changed("c", "TASK_STATE_SUBMITTED", &["hello"], direct);
+    surface.until("the end", |book| book.updates("c").len() == 1).await;
+    worker.stop().await;
+    surface.look(|book| {
+        let reply = book.of("/tasks/a:reply")[0];
+        assert_eq!((reply.lease.as_deref(), reply.epoch.as_deref()), (Some("lease-a"), Some("7")));
+        assert_eq!(reply.body["message"]["parts"], json!([{"text": "hello there"}]));
+        let ended = &book.updates("b")[0][0]["complete"];
+        assert_eq!(ended["statusMessage"]["parts"], json!([{"text": "hello there"}]));
+        assert_eq!(book.updates("c")[0].as_array().map(Vec::len), Some(2));
+        assert!(book.of(":release").is_empty());
+    });
+}
+
+/// A reply whose answer is lost is made again; that there is nothing to reply to any more says that it arrived.
+#[tokio::test]
+async fn a_reply_ends_the_turn_whether_it_is_heard_of_or_not() {
+    let surface = Surface::start().await;
+    let worker = Running::start(options(&surface.url), Demo);
+    let direct = |lease: &mut Value| lease["direct"] = json!(true);
+    let gone = || refusal(404, "TASK_NOT_FOUND", "");
+    surface.plan_applies([Answer::Broken, gone(), gone()]);
+    surface.queue_changed("a", "TASK_STATE_SUBMITTED", &["say hello"], direct);
+    surface.until("a second try", |book| book.of("/tasks/a:reply").len() == 2).await;
+    surface.queue_changed("b", "TASK_STATE_SUBMITTED", &["say hello"], direct);
+    surface.until("a try", |book| book.of("/tasks/b:reply").len() == 1).await;
+    surface.queue_changed("c", "TASK_STATE_SUBMITTED", &["say hello"], direct);
+    surface.until("another", |book| book.of("/tasks/c:reply").len() == 1).await;
+    worker.stop().await;
+    surface.look(|book| {
+        assert!(book.of(":release").is_empty() && book.of(":apply").is_empty());
+        assert_eq!(book.of(":reply").len(), 4);
+    });
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wire::Validate;
-use wire::worker::{ApplyRequest, HeartbeatRequest, PollRequest, ReleaseRequest, SessionRequest};
+use wire::worker::{ApplyRequest, HeartbeatRequest, PollRequest, ReleaseRequest, ReplyRequest, SessionRequest};
 
 /// How long a test waits for what must happen before it calls it missing.
 pub(crate) const MISSING: Duration = Duration::from_secs(30);
@@ -120,7 +120,7 @@ impl Surface {
         });
     }
 
-    /// Plans the answers of the next applies; without a plan they succeed.
+    /// Plans the answers of the next applies and replies; without a plan they succeed.
     pub(crate) fn plan_applies(&self, answers: impl IntoIterator<Item = Answer>) {
         self.change(|book| book.applies.extend(answers));
     }
@@ -197,6 +197,14 @@ async fn serve(mut request: Request, book: &Mutex<Book>, turned: &watch::Sender<
                 Some(Answer::Broken) => broken(),
             }
         }
+        path if path.ends_with(":reply") => {
+            let planned = book.lock().unwrap().applies.pop_front();
+            match planned {
+                None => answer(200, &json!({"direct": true})),
+                Some(Answer::Of(status, body)) => answer(status, &body),
+                Some(Answer::Broken) => broken(),
+            }
+        }
         _ => answer(200, &json!({})),
     }
 }
@@ -212,6 +220,7 @@ fn check(path: &str, body: &[u8]) {
         "/leases:heartbeat" => valid::<HeartbeatRequest>(body),
         path if path.ends_with(":release") => valid::<ReleaseRequest>(body),
         path if path.ends_with(":apply") => valid::<ApplyRequest>(body),
+        path if path.ends_with(":reply") => valid::<ReplyRequest>(body),
         path => panic!("`{path}` is not a path of the surface"),
     }
 }
