@@ -8,7 +8,7 @@ use crate::Failure;
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Its `id`, to resume after.
+    /// Its `id`, to resume after; empty of a message that is all of the answer.
     pub id: String,
     /// The `StreamResponse`, out of its JSON-RPC envelope if it came in one.
     pub body: Value,
@@ -62,12 +62,15 @@ impl Events {
 /// One event; comments may stand before it.
 fn read(text: &str) -> Next {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-    let id = field("id").unwrap_or_else(|| panic!("an event without an id: {text}")).to_owned();
-    let Some(data) = field("data") else { return Next::Resume(id) };
+    let id = field("id").map(str::to_owned);
+    let Some(data) = field("data") else {
+        return Next::Resume(id.unwrap_or_else(|| panic!("nothing to resume after: {text}")));
+    };
     assert_eq!(field("event"), None, "{text}");
     let mut body: Value = serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}"));
     if body.get("jsonrpc").is_some() {
         body = body["result"].take();
     }
-    Next::Event(Event { id, body })
+    assert!(id.is_some() || body["message"].is_object(), "an event without an id: {text}");
+    Next::Event(Event { id: id.unwrap_or_default(), body })
 }

@@ -162,6 +162,7 @@ impl<E: Endpoint<Output = Response>> Platform<E> {
             "task_event",
             "task_log",
             "work",
+            "waiting_message",
             "send_key",
             "push_config",
             "push_lane",

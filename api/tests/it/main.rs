@@ -5,6 +5,7 @@
 mod bad_input;
 mod cards;
 mod client;
+mod direct;
 mod documents;
 mod envelope;
 mod extensions;

@@ -86,7 +86,7 @@ impl Items {
             Items::Sse(pieces, read) => loop {
                 if let Some(end) = read.find("\n\n") {
                     let event: String = read.drain(..end + 2).collect();
-                    let Some((_, data)) = event.split_once("\ndata: ") else { continue };
+                    let Some(data) = event.lines().find_map(|line| line.strip_prefix("data: ")) else { continue };
                     let mut data: Value = serde_json::from_str(data).unwrap();
                     return Some(if data["jsonrpc"].is_string() { data["result"].take() } else { data });
                 }

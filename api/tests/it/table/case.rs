@@ -17,6 +17,8 @@ pub(crate) struct Case {
     pub(crate) stores: Vec<(&'static str, i64)>,
     /// Whether any row changes.
     pub(crate) writes: bool,
+    /// What a worker replies while the first request waits.
+    pub(crate) reply: Option<&'static str>,
     /// What stands where in the answer, or in a stream's first item.
     pub(crate) answers: Vec<(&'static str, Value)>,
 }
@@ -129,6 +131,21 @@ impl<E: Endpoint<Output = Response>> World<'_, E> {
         id
     }
 
+    /// Reply to the message that waits, and is no task.
+    pub(crate) async fn reply(&self, words: &str) {
+        let poll = json!({"agents": ["echo"], "waitSeconds": 10, "start": true});
+        let polled = self.platform.post("/worker/v1/leases:poll", poll).await;
+        let lease = &polled.body["leases"][0];
+        assert_eq!(lease["direct"], true, "{polled:?}");
+        let held = Held {
+            task: text(&lease["task"]["id"]),
+            lease: text(&lease["lease"]),
+            epoch: lease["epoch"].as_i64().unwrap().to_string(),
+        };
+        let replied = self.platform.work(&held, "reply", json!({"message": {"parts": [{"text": words}]}})).await;
+        assert_eq!(replied.status, 200, "{replied:?}");
+    }
+
     /// The situation of a row; nothing if there is none for it.
     pub(crate) async fn stage(&self, command: &'static str, outcome: &str) -> Option<Case> {
         match command {
@@ -187,6 +204,15 @@ impl<E: Endpoint<Output = Response>> World<'_, E> {
                     ("/task/contextId", json!(context)),
                     ("/task/status/state", json!("TASK_STATE_SUBMITTED")),
                     ("/task/history/1/messageId", json!("n")),
+                ])
+            }
+            "direct-message" => {
+                let mut waits = immediately(json!({"contextId": "mine"}));
+                waits.as_object_mut()?.remove("configuration");
+                Case { reply: Some("hello back"), ..Case::of(waits) }.answers([
+                    ("/message/contextId", json!("mine")),
+                    ("/message/role", json!("ROLE_AGENT")),
+                    ("/message/parts/0/text", json!("hello back")),
                 ])
             }
             "task-created" => {
