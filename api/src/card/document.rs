@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use super::location::{AGENT_CARD, KEYS};
 use crate::answer::{A2A_JSON, JSON};
 use crate::failure::{CLIENTS, FAILED, OURS, REFUSED};
+use crate::version::HEADER;
 
 /// The paths, each with what it answers.
 pub(crate) fn paths() -> [(&'static str, Value); 2] {
-    let card = get(
+    let mut card = get(
         "GetAgentCard",
         "The agent's card: what it does, what it can be asked for, and where.",
         "Also under `/agents/{agent}`, `/t/{tenant}` and `/t/{tenant}/agents/{agent}`. Signed when a key is configured. To clients that do \
@@ -22,6 +23,11 @@ pub(crate) fn paths() -> [(&'static str, Value); 2] {
         "404 when cards are not signed.",
         &json!({"$ref": "#/components/schemas/JsonWebKeySet"}),
     );
+    if let Some(parameters) = card["get"]["parameters"].as_array_mut() {
+        parameters.push(version());
+    }
+    card["get"]["responses"]["200"]["headers"]["Vary"] =
+        json!({"description": "What it differs by.", "schema": {"type": "string"}});
     [(AGENT_CARD, card), (KEYS, keys)]
 }
 
@@ -49,6 +55,15 @@ pub(crate) fn schemas() -> [(&'static str, Value); 2] {
         },
     });
     [("JsonWebKeySet", keys), ("JsonWebKey", key)]
+}
+
+/// The service parameter that a card differs by.
+fn version() -> Value {
+    json!({
+        "name": HEADER, "in": "header", "required": false,
+        "description": "With `1.0` the card says what clients of 1.0 read and nothing else.",
+        "schema": {"type": "string"},
+    })
 }
 
 fn get(id: &str, summary: &str, description: &str, schema: &Value) -> Value {

@@ -58,6 +58,9 @@ pub(super) fn description() -> String {
 /// What only workers are answered.
 const OF_WORKERS: [Kind; 4] = [Kind::TaskStateConflict, Kind::LeaseLost, Kind::LeaseRequired, Kind::LeaseNotFound];
 
+/// The base of a tenant by the protocol's own paths.
+const OF_TENANT: &str = "/{tenant}";
+
 /// The bases that the paths stand below.
 pub(super) fn servers() -> Vec<ServerObject> {
     let server = |url: &str, about: &str| {
@@ -72,7 +75,7 @@ pub(super) fn servers() -> Vec<ServerObject> {
     };
     vec![
         server("/", "The default agent; no tenant, or the one that the request names."),
-        server("/{tenant}", "The default agent, for a tenant. Cards are not here, but below `/t/{tenant}`."),
+        server(OF_TENANT, "The default agent, for a tenant. Cards are not here, but below `/t/{tenant}`."),
         server("/agents/{agent}", "Another agent."),
         server("/t/{tenant}", "The default agent, for a tenant."),
         server("/t/{tenant}/agents/{agent}", "Another agent, for a tenant."),
@@ -91,6 +94,9 @@ pub(super) fn complete(document: &mut Value) {
             paths.insert(path.to_owned(), item);
         }
     }
+    // Every base has a card but this one, where a tenant's name would be a path's.
+    let bases = document["servers"].as_array().into_iter().flatten().filter(|server| server["url"] != OF_TENANT);
+    document["paths"][card::AGENT_CARD]["servers"] = bases.cloned().collect();
     document["externalDocs"] = json!({"description": "The protocol.", "url": "https://a2a-protocol.org"});
     document["paths"]["/message:send"]["post"]["requestBody"]["content"][JSON]["example"] = json!({
         "message": {"messageId": "5f0c", "role": "ROLE_USER", "parts": [{"text": "hello"}]},

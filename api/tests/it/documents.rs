@@ -259,3 +259,22 @@ fn workers_parameters_are_typed() {
     assert_eq!(schema("/allTasks", "get", "state"), (false, state));
     assert_eq!(schema("/allTasks", "get", "pageSize").1["maximum"], 100);
 }
+
+#[test]
+fn cards_are_below_every_base_that_has_them() {
+    let document = document("a2a.json");
+    let urls = |servers: &Value| -> Vec<String> {
+        servers.as_array().unwrap().iter().map(|server| server["url"].as_str().unwrap().to_owned()).collect()
+    };
+    let bases = ["/", "/{tenant}", "/agents/{agent}", "/t/{tenant}", "/t/{tenant}/agents/{agent}"];
+    assert_eq!(urls(&document["servers"]), bases);
+    let cards = ["/", "/agents/{agent}", "/t/{tenant}", "/t/{tenant}/agents/{agent}"];
+    assert_eq!(urls(&document["paths"]["/.well-known/agent-card.json"]["servers"]), cards);
+    assert_eq!(urls(&document["paths"]["/.well-known/jwks.json"]["servers"]), ["/"]);
+    for server in document["servers"].as_array().unwrap() {
+        let url = server["url"].as_str().unwrap();
+        for variable in ["tenant", "agent"] {
+            assert_eq!(url.contains(&format!("{{{variable}}}")), server["variables"][variable].is_object(), "{url}");
+        }
+    }
+}
