@@ -150,6 +150,19 @@ impl Attached {
 }
 
 impl EventStream {
+    /// The task it is of.
+    pub fn task(&self) -> Uuid {
+        self.task
+    }
+
+    /// The operation that it answers.
+    pub fn operation(&self) -> &'static str {
+        match self.ends {
+            Ends::Finished => "SubscribeToTask",
+            Ends::InputRequired => "SendStreamingMessage",
+        }
+    }
+
     /// The number of the last item that was handed out, to resume after.
     pub fn last(&self) -> i64 {
         self.last
@@ -184,7 +197,8 @@ impl EventStream {
                 return Ok(None);
             }
             if self.replaying {
-                self.replay().await.map_err(Cut::Failed)?;
+                // Apart, as what an idle stream need not have room for.
+                Box::pin(self.replay()).await.map_err(Cut::Failed)?;
                 self.check_next()?;
                 continue;
             }
@@ -206,7 +220,7 @@ impl EventStream {
                 Found::Item(item) => return Ok(Some(self.hand_out(item))),
                 Found::Past { behind } if away && behind > BEHIND => return Err(Cut::Slow),
                 Found::Past { .. } => {
-                    self.replay().await.map_err(Cut::Failed)?;
+                    Box::pin(self.replay()).await.map_err(Cut::Failed)?;
                     if self.ready.is_empty() {
                         return Err(Cut::Slow);
                     }
