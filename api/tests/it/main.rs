@@ -8,6 +8,7 @@ mod client;
 mod documents;
 mod envelope;
 mod extensions;
+mod garbage;
 mod grpc;
 mod health;
 mod lifecycle;
