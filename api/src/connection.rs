@@ -111,7 +111,8 @@ async fn one<H: Handler>(
     let peer = Peer { local: LocalAddr(local), remote: RemoteAddr(remote) };
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (handler, peer) = (handler.clone(), peer.clone());
-        async move { Ok::<_, Infallible>(handler.handle(request, &peer).await) }
+        // hyper keeps room for this future as long as the connection lasts, also while it only streams.
+        Box::pin(async move { Ok::<_, Infallible>(handler.handle(request, &peer).await) })
     });
     let socket = TokioIo::new(Impatient::new(socket, patience.stall));
     if H::GRPC {

@@ -29,11 +29,13 @@ mod health;
 mod json;
 mod schema;
 mod status;
+mod until;
 
 use call::{Call, Items};
 use codec::Raw;
 use health::Health;
 use schema::Schema;
+use until::Until;
 
 type Answer = BoxFuture<'static, Response<Body>>;
 
@@ -48,13 +50,13 @@ pub(crate) struct Grpcs {
 /// A service that tonic brings along.
 struct Other {
     name: &'static str,
-    call: Box<dyn Fn(Request<Incoming>) -> Answer + Send + Sync>,
+    call: Box<dyn Fn(Request<Until>) -> Answer + Send + Sync>,
 }
 
 impl Other {
     fn of<S>(service: S) -> Other
     where
-        S: TowerService<Request<Incoming>, Response = Response<Body>, Error = Infallible> + NamedService,
+        S: TowerService<Request<Until>, Response = Response<Body>, Error = Infallible> + NamedService,
         S: Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
     {
@@ -103,7 +105,10 @@ impl Grpcs {
             return self.call(schema, method, &path, request).await;
         }
         match self.others.iter().find(|other| other.name == service) {
-            Some(other) => (other.call)(request).await,
+            Some(other) => {
+                let shared = self.shared.clone();
+                (other.call)(request.map(|body| Until::drained(shared, body))).await
+            }
             None => status::of(&Error::method_not_found(&path)).into_http(),
         }
     }

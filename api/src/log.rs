@@ -1,10 +1,13 @@
-//! One line a request, written where it leaves. Faults of ours are told here with their causes, and nowhere else.
+//! One line a request, written where it leaves, and for a stream one more when it ends. Faults of ours are told here with their causes,
+//! and nowhere else.
 
 use std::error::Error as _;
 use std::time::Instant;
 
+use engine::stream::{Cut, EventStream, Item};
 use poem::http::Method;
 use poem::{Request, Response};
+use uuid::Uuid;
 use wire::{Error, Kind, Tenant};
 
 /// What request lines are logged under.
@@ -61,6 +64,43 @@ pub(crate) fn called(operation: &'static str, status: i32, began: Instant, tenan
     let duration_ms = began.elapsed().as_micros() as f64 / 1_000.0;
     let tenant = tenant.as_str();
     tracing::info!(target: TARGET, method = "gRPC", operation, status, duration_ms, tenant, "request");
+}
+
+/// A stream under way; told of when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Streamed {
+    operation: &'static str,
+    task: Uuid,
+    began: Instant,
+    items: u64,
+    /// What ended it; its client, if nothing here did.
+    end: &'static str,
+}
+
+impl Streamed {
+    pub(crate) fn begin(events: &EventStream) -> Streamed {
+        let (operation, task) = (events.operation(), events.task());
+        Streamed { operation, task, began: Instant::now(), items: 0, end: "client" }
+    }
+
+    /// Take note of what comes next.
+    pub(crate) fn note(&mut self, next: &Result<Option<Item>, Cut>) {
+        match next {
+            Ok(Some(_)) => self.items += 1,
+            Ok(None) => self.end = "finished",
+            Err(Cut::Slow) => self.end = "slow",
+            Err(Cut::Closing) => self.end = "shutdown",
+            Err(Cut::Failed(_)) => self.end = "failure",
+        }
+    }
+}
+
+impl Drop for Streamed {
+    fn drop(&mut self) {
+        let Streamed { operation, task, items, end, .. } = self;
+        let duration_ms = self.began.elapsed().as_micros() as f64 / 1_000.0;
+        tracing::info!(target: TARGET, operation, task.id = %task, end, items, duration_ms, "stream ended");
+    }
 }
 
 /// Tell of a failure what only the operator may read.

@@ -77,24 +77,29 @@ pub(crate) struct Stream {
     events: EventStream,
     shape: Shape,
     keep_alive: Duration,
+    streamed: log::Streamed,
 }
 
 impl Stream {
     pub(crate) fn of(events: EventStream, shape: Shape, keep_alive: Duration) -> Stream {
-        Stream { events, shape, keep_alive }
+        let streamed = log::Streamed::begin(&events);
+        Stream { events, shape, keep_alive, streamed }
     }
 
     /// The next piece, and what follows it.
     async fn next(mut self) -> Option<(Bytes, Option<Stream>)> {
-        match tokio::time::timeout(self.keep_alive, self.events.next()).await {
-            Err(_silent) => Some((Bytes::from_static(KEEP_ALIVE), Some(self))),
-            Ok(Ok(Some(item))) => Some(match self.shape.item(&item) {
+        let Ok(next) = tokio::time::timeout(self.keep_alive, self.events.next()).await else {
+            return Some((Bytes::from_static(KEEP_ALIVE), Some(self)));
+        };
+        self.streamed.note(&next);
+        match next {
+            Ok(Some(item)) => Some(match self.shape.item(&item) {
                 Ok(piece) => (piece, Some(self)),
                 Err(error) => (self.shape.error(&error), None),
             }),
-            Ok(Ok(None)) => None,
-            Ok(Err(Cut::Slow | Cut::Closing)) => Some((resume(self.events.last()), None)),
-            Ok(Err(Cut::Failed(error))) => Some((self.shape.error(&error), None)),
+            Ok(None) => None,
+            Err(Cut::Slow | Cut::Closing) => Some((resume(self.events.last()), None)),
+            Err(Cut::Failed(error)) => Some((self.shape.error(&error), None)),
         }
     }
 }

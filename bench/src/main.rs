@@ -4,6 +4,7 @@
 //! One thread does it all, for that is the cheapest on a machine that the measured processes share.
 
 mod database;
+mod events;
 mod figures;
 mod load;
 mod meter;
@@ -48,12 +49,17 @@ async fn run(options: Options) -> Result<(), String> {
         None => None,
     };
     let mut bench = Bench {
-        platform: Rc::new(Platform::new(&options.urls, options.timeout)?),
+        platform: Rc::new(Platform::new(&options.urls, options.far_url.as_ref(), options.timeout)?),
         meter: Meter::new(processes, database),
         measurements: Vec::new(),
         options,
     };
+    let all = bench.options.is_all();
     for scenario in scenarios {
+        if all && scenario == options::Name::Events && !bench.platform.knows(&bench.options.events_agent).await? {
+            tell(std::io::stderr(), "events: left out, there is no agent for it\n");
+            continue;
+        }
         tell(std::io::stderr(), &format!("{scenario:?} ...\n").to_lowercase());
         bench.run(scenario).await?;
     }

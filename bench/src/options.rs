@@ -27,6 +27,12 @@ pub(crate) struct Options {
     /// Base URL of the platform; given several times, requests go to them in turn.
     #[arg(long = "url", value_name = "URL", default_value = "http://127.0.0.1:8080")]
     pub(crate) urls: Vec<reqwest::Url>,
+    /// Another replica, where `events` follows what it writes at the first one; else the last of --url.
+    #[arg(long, value_name = "URL")]
+    pub(crate) far_url: Option<reqwest::Url>,
+    /// The agent whose tasks `events` works on itself: it must be there, and no worker may serve it.
+    #[arg(long, value_name = "NAME", default_value = "bench")]
+    pub(crate) events_agent: String,
     /// How long each measurement lasts.
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     pub(crate) seconds: Duration,
@@ -36,7 +42,7 @@ pub(crate) struct Options {
     /// Concurrent clients of `send` and `ceiling`, one measurement each.
     #[arg(long, value_name = "N,...", default_value = "1,16,64", value_delimiter = ',', value_parser = clients)]
     pub(crate) clients: Vec<usize>,
-    /// Concurrent clients of `get`, `list` and `webhooks`.
+    /// Concurrent clients of `get`, `list` and `webhooks`, and tasks of `events`.
     #[arg(long, value_name = "N", default_value = "16", value_parser = clients)]
     pub(crate) readers: usize,
     /// Text of every message; the demo agent gives it back.
@@ -83,19 +89,26 @@ pub(crate) enum Name {
     List,
     /// Sends with a webhook each, until everything is delivered.
     Webhooks,
+    /// Events of a fixed rate, from the worker to a subscriber at another replica.
+    Events,
 }
 
 impl Options {
+    /// Whether everything is to be measured that can be.
+    pub(crate) fn is_all(&self) -> bool {
+        self.scenarios.is_empty() || self.scenarios.contains(&Name::All)
+    }
+
     /// What is to be measured.
     ///
     /// # Errors
     /// A scenario lacks what it needs.
     pub(crate) fn scenarios(&self) -> Result<Vec<Name>, String> {
-        const ALL: [Name; 5] = [Name::Ceiling, Name::Send, Name::Get, Name::List, Name::Webhooks];
+        const ALL: [Name; 6] = [Name::Ceiling, Name::Send, Name::Get, Name::List, Name::Webhooks, Name::Events];
         if self.scenarios.contains(&Name::Ceiling) && self.database_url.is_none() {
             return Err("`ceiling` needs --database-url: it measures the database".to_owned());
         }
-        if self.scenarios.is_empty() || self.scenarios.contains(&Name::All) {
+        if self.is_all() {
             return Ok(ALL.into_iter().filter(|name| *name != Name::Ceiling || self.database_url.is_some()).collect());
         }
         Ok(self.scenarios.clone())

@@ -12,8 +12,12 @@ use uuid::Uuid;
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
 
+/// The longest that a stream lasts.
+const LONG: Duration = Duration::from_secs(24 * 3_600);
+
 /// Asks the platform, its replicas in turn.
 pub(crate) struct Platform {
+    far: String,
     http: reqwest::Client,
     bases: Vec<String>,
     sends: Vec<Url>,
@@ -61,7 +65,11 @@ impl Template {
 }
 
 impl Platform {
-    pub(crate) fn new(bases: &[Url], timeout: Duration) -> Result<Platform, String> {
+    /// Of these base URLs, and of the one where streams are followed; else that is the last of them.
+    ///
+    /// # Errors
+    /// No client can be made.
+    pub(crate) fn new(bases: &[Url], far: Option<&Url>, timeout: Duration) -> Result<Platform, String> {
         let http = reqwest::Client::builder()
             .no_proxy()
             .http1_only()
@@ -71,12 +79,14 @@ impl Platform {
             .timeout(timeout)
             .build()
             .map_err(|error| format!("making a client: {}", chain(&error)))?;
-        let bases: Vec<String> = bases.iter().map(|url| url.as_str().trim_end_matches('/').to_owned()).collect();
+        let base = |url: &Url| url.as_str().trim_end_matches('/').to_owned();
+        let far = far.or(bases.last()).map(base).unwrap_or_default();
+        let bases: Vec<String> = bases.iter().map(base).collect();
         let sends = bases.iter().map(|base| url(&format!("{base}/message:send"))).collect::<Result<_, _>>()?;
         let mut headers = HeaderMap::new();
         headers.insert("a2a-version", HeaderValue::from_static("1.0"));
         headers.insert(ACCEPT, MEDIA_TYPE);
-        Ok(Platform { http, bases, sends, next: Cell::new(0), headers })
+        Ok(Platform { far, http, bases, sends, next: Cell::new(0), headers })
     }
 
     /// Sends a message and waits until its task is complete.
@@ -110,6 +120,58 @@ impl Platform {
         parse(&self.get(path).await?)
     }
 
+    /// Posts something to the first replica.
+    ///
+    /// # Errors
+    /// It is refused, or not answered.
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        headers: &[(&'static str, String)],
+        body: &Value,
+    ) -> Result<Value, String> {
+        let mut request = Request::new(Method::POST, url(&format!("{}{path}", self.bases[0]))?);
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            let value = HeaderValue::from_str(value).map_err(|error| format!("the header {name}: {error}"))?;
+            request.headers_mut().insert(*name, value);
+        }
+        *request.body_mut() = Some(body.to_string().into());
+        parse(&self.ask(request).await?)
+    }
+
+    /// Whether an agent is there.
+    ///
+    /// # Errors
+    /// The platform does not answer.
+    pub(crate) async fn knows(&self, agent: &str) -> Result<bool, String> {
+        match self.get(&format!("/agents/{agent}/tasks?pageSize=1")).await {
+            Ok(_) => Ok(true),
+            Err(why) if why.starts_with("HTTP 404") => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Whether streams are followed at another replica than the one that is written to.
+    pub(crate) fn has_far(&self) -> bool {
+        self.far != self.bases[0]
+    }
+
+    /// Opens a stream of events, far from the first replica where there is another.
+    ///
+    /// # Errors
+    /// It is refused, or not answered.
+    pub(crate) async fn follow(&self, path: &str) -> Result<Stream, String> {
+        let mut request = Request::new(Method::GET, url(&format!("{}{path}", self.far))?);
+        request.headers_mut().insert("a2a-version", HeaderValue::from_static("1.0"));
+        *request.timeout_mut() = Some(LONG);
+        let answer = self.http.execute(request).await.map_err(|error| chain(&error.without_url()))?;
+        match answer.status().is_success() {
+            true => Ok(Stream { answer, read: Vec::new() }),
+            false => Err(format!("HTTP {} to a subscription", answer.status().as_u16())),
+        }
+    }
+
     async fn ask(&self, mut request: Request) -> Result<Vec<u8>, String> {
         for (name, value) in &self.headers {
             request.headers_mut().insert(name, value.clone());
@@ -127,6 +189,34 @@ impl Platform {
         let turn = self.next.get();
         self.next.set((turn + 1) % self.bases.len());
         turn
+    }
+}
+
+/// Server-sent events as they come.
+pub(crate) struct Stream {
+    answer: reqwest::Response,
+    read: Vec<u8>,
+}
+
+impl Stream {
+    /// The data of the next event; nothing at the end.
+    ///
+    /// # Errors
+    /// The connection broke, or what came is no JSON.
+    pub(crate) async fn next(&mut self) -> Result<Option<Value>, String> {
+        loop {
+            if let Some(end) = self.read.windows(2).position(|bytes| bytes == b"\n\n") {
+                let event: Vec<u8> = self.read.drain(..end + 2).collect();
+                if let Some(data) = event.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"data: ")) {
+                    return parse(data).map(Some);
+                }
+                continue;
+            }
+            match self.answer.chunk().await.map_err(|error| chain(&error.without_url()))? {
+                Some(more) => self.read.extend_from_slice(&more),
+                None => return Ok(None),
+            }
+        }
     }
 }
 
@@ -167,8 +257,9 @@ mod tests {
     #[test]
     fn replicas_take_turns() {
         let bases = ["http://a:1/", "http://b:2/x/"].map(|text| Url::parse(text).unwrap());
-        let platform = Platform::new(&bases, Duration::from_secs(1)).unwrap();
+        let platform = Platform::new(&bases, None, Duration::from_secs(1)).unwrap();
         assert_eq!([platform.turn(), platform.turn(), platform.turn()], [0, 1, 0]);
+        assert!(platform.has_far() && platform.far == "http://b:2/x");
         assert_eq!(platform.sends[1].as_str(), "http://b:2/x/message:send");
     }
 }

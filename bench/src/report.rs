@@ -14,6 +14,8 @@ const CYCLES: f64 = 600.0;
 const CPU: f64 = 2.0;
 /// Of what the database could commit.
 const SHARE: f64 = 1.0 / 3.0;
+/// Milliseconds that all but one event in a hundred may take from the worker to a subscriber.
+const EVENT: f64 = 50.0;
 
 /// All that was measured.
 #[derive(Debug, Serialize)]
@@ -95,6 +97,10 @@ fn goals(measurements: &[Measurement]) -> Vec<Goal> {
         }
         _ => unknown("`ceiling` and `send` with --database-url"),
     };
+    let (event, event_reached) = match at("events").filter(|events| events.figures.count > 0) {
+        Some(events) => (format!("{:.1} ms", events.figures.p99), Some(events.figures.p99 < EVENT)),
+        None => unknown("`events`"),
+    };
     vec![
         Goal { goal: format!("at least {CYCLES} cycles a second"), found: cycles, reached: cycles_reached },
         Goal {
@@ -106,6 +112,11 @@ fn goals(measurements: &[Measurement]) -> Vec<Goal> {
             goal: "at least a third of the commit ceiling over the commits of a cycle".to_owned(),
             found: share,
             reached: share_reached,
+        },
+        Goal {
+            goal: format!("p99 of an event from worker to subscriber below {EVENT} ms"),
+            found: event,
+            reached: event_reached,
         },
     ]
 }
@@ -212,17 +223,29 @@ mod tests {
 
     #[test]
     fn a_goal_needs_what_it_is_about() {
-        assert_eq!(reached(vec![]), [None, None, None]);
-        assert_eq!(reached(vec![measurement("send", 600.0)]), [Some(true), None, None]);
+        assert_eq!(reached(vec![]), [None, None, None, None]);
+        assert_eq!(reached(vec![measurement("send", 600.0)]), [Some(true), None, None, None]);
     }
 
     #[test]
     fn goals_are_reached_or_not() {
         let mut send = measurement("send", 500.0);
         cost(&mut send, 2.0, 3.0);
-        assert_eq!(reached(vec![measurement("ceiling", 4_500.0), send.clone()]), [Some(false), Some(true), Some(true)]);
+        assert_eq!(
+            reached(vec![measurement("ceiling", 4_500.0), send.clone()]),
+            [Some(false), Some(true), Some(true), None]
+        );
         cost(&mut send, 2.1, 3.0);
-        assert_eq!(reached(vec![measurement("ceiling", 4_600.0), send]), [Some(false), Some(false), Some(false)]);
+        assert_eq!(reached(vec![measurement("ceiling", 4_600.0), send]), [Some(false), Some(false), Some(false), None]);
+    }
+
+    #[test]
+    fn events_have_a_goal_of_their_own() {
+        for (p99, fine) in [(49.9, true), (50.0, false)] {
+            let mut events = measurement("events", 200.0);
+            events.figures.p99 = p99;
+            assert_eq!(reached(vec![events]), [None, None, None, Some(fine)]);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::events::{Events, RATE};
 use crate::load::closed_loops;
 use crate::meter::{Measurement, Meter};
 use crate::options::{Name, Options};
@@ -30,6 +31,7 @@ impl Bench {
             Name::Get => self.get().await,
             Name::List => self.list().await,
             Name::Webhooks => self.webhooks().await,
+            Name::Events => self.events().await,
         }
     }
 
@@ -150,6 +152,22 @@ impl Bench {
             took.saturating_sub(elapsed).as_secs_f64()
         );
         self.measurements.push(Measurement::new("deliveries", number, figures).note(note));
+        Ok(())
+    }
+
+    async fn events(&mut self) -> Result<(), String> {
+        let (number, patience) = (self.options.readers, self.options.timeout);
+        let events = Events::begin(self.platform.clone(), &self.options.events_agent, number).await?;
+        events.run(self.options.warm_up, patience).await;
+        let before = self.meter.begin().await?;
+        let followed = events.run(self.options.seconds, patience).await;
+        let measurement = Measurement::new("events", number, followed.notes.sum_up(followed.elapsed));
+        let measurement = self.meter.end(before, measurement).await?;
+        events.end().await?;
+        let place = if self.platform.has_far() { "another replica" } else { "the same replica" };
+        self.measurements.push(measurement.note(format!(
+            "{RATE} a second over {number} tasks; from when the worker was to write, its commit included, to a subscriber at {place}"
+        )));
         Ok(())
     }
 

@@ -153,10 +153,23 @@ impl EventStream {
     /// A stream of one message that is all of the answer.
     pub(crate) fn lone(engine: &Engine, body: String) -> EventStream {
         let attached = Attached { seat: Seat::at_none(), task: Uuid::nil() };
-        let mut stream = attached.stream(engine, Ends::Finished, 0);
+        let mut stream = attached.stream(engine, Ends::InputRequired, 0);
         stream.ready.push_back(Item::snapshot(0, body));
         stream.done = true;
         stream
+    }
+
+    /// The task it is of.
+    pub fn task(&self) -> Uuid {
+        self.task
+    }
+
+    /// The operation that it answers.
+    pub fn operation(&self) -> &'static str {
+        match self.ends {
+            Ends::Finished => "SubscribeToTask",
+            Ends::InputRequired => "SendStreamingMessage",
+        }
     }
 
     /// The number of the last item that was handed out, to resume after.
@@ -193,7 +206,8 @@ impl EventStream {
                 return Ok(None);
             }
             if self.replaying {
-                self.replay().await.map_err(Cut::Failed)?;
+                // Apart, as what an idle stream need not have room for.
+                Box::pin(self.replay()).await.map_err(Cut::Failed)?;
                 self.check_next()?;
                 continue;
             }
@@ -215,7 +229,7 @@ impl EventStream {
                 Found::Item(item) => return Ok(Some(self.hand_out(item))),
                 Found::Past { behind } if away && behind > BEHIND => return Err(Cut::Slow),
                 Found::Past { .. } => {
-                    self.replay().await.map_err(Cut::Failed)?;
+                    Box::pin(self.replay()).await.map_err(Cut::Failed)?;
                     if self.ready.is_empty() {
                         return Err(Cut::Slow);
                     }

@@ -3,9 +3,11 @@
 //! Bodies are `serde_json::Value` and not our own types: what is tested is what stands on the wire. What goes wrong panics, because that
 //! is how a test fails; what a test wants to see fail is a `Result`. Tests wait for conditions, never for a time ([`eventually`]).
 
+mod audience;
 mod balancer;
 mod client;
 mod condition;
+pub mod crowd;
 mod database;
 mod havoc;
 mod load;
@@ -20,6 +22,7 @@ mod stream;
 mod verdict;
 mod worker;
 
+pub use audience::{AGENT, Audience, Heard};
 pub use client::{Binding, Client, Failure, hook, said, text};
 pub use condition::{PATIENCE, eventually, never_within};
 pub use database::Database;

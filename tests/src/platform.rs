@@ -18,6 +18,7 @@ pub struct Platform {
     // Dropped in this order: processes before what they stand on.
     processes: Vec<Mutex<Process>>,
     bases: Vec<String>,
+    ports: Vec<u16>,
     balancer: Option<Balancer>,
     database: Option<Database>,
     folder: Folder,
@@ -81,7 +82,8 @@ impl Platform {
         }
         let platform = Platform {
             processes: processes.into_iter().map(Mutex::new).collect(),
-            bases: ports.into_iter().map(base).collect(),
+            bases: ports.iter().copied().map(base).collect(),
+            ports,
             balancer,
             database,
             folder,
@@ -156,6 +158,19 @@ impl Platform {
     fn named(&self, name: &str) -> MutexGuard<'_, Process> {
         let found = self.processes.iter().map(open).find(|process| process.name == name);
         found.unwrap_or_else(|| panic!("no process is called {name}"))
+    }
+
+    /// The id of a running process.
+    ///
+    /// # Panics
+    /// When no process has the name, or it does not run.
+    pub fn process(&self, name: &str) -> u32 {
+        self.named(name).id().unwrap_or_else(|| panic!("{name} does not run"))
+    }
+
+    /// The port of an api process, the first of which is 0.
+    pub fn port(&self, replica: usize) -> u16 {
+        self.ports[replica]
     }
 
     /// `kill -9`. Nothing happens when it does not run.

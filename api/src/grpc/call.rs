@@ -16,7 +16,7 @@ use crate::app::Shared;
 use crate::dialect::{Dialect, Spoken};
 use crate::operation::{Asker, Operation, Said};
 use crate::route::by_key;
-use crate::{body, service, version};
+use crate::{body, log, service, version};
 
 /// The metadata that says which number the first item of a stream has; each of the others has one more than the item before it.
 const FIRST_EVENT: &str = "first-event-id";
@@ -90,13 +90,15 @@ impl Call {
     fn many(&self, events: EventStream) -> Response<Items> {
         let first = events.next_number();
         let (dialect, kind) = (self.dialect, self.descriptor.output());
-        let items = stream::try_unfold(events, move |mut events| {
+        let streamed = log::Streamed::begin(&events);
+        let items = stream::try_unfold((events, streamed), move |(mut events, mut streamed)| {
             let kind = kind.clone();
             async move {
-                let item = events.next().await.map_err(|cut| cut_off(cut, events.last()))?;
-                let Some(item) = item else { return Ok(None) };
+                let next = events.next().await;
+                streamed.note(&next);
+                let Some(item) = next.map_err(|cut| cut_off(cut, events.last()))? else { return Ok(None) };
                 let bytes = dialect.item(&item.body).and_then(|body| json::encode_text(kind, &body));
-                Ok(Some((bytes.map_err(|error| status::of(&error))?, events)))
+                Ok(Some((bytes.map_err(|error| status::of(&error))?, (events, streamed))))
             }
         });
         let mut response = Response::new(items.boxed());

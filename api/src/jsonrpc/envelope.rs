@@ -7,6 +7,10 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 use wire::Error;
 
+/// What a request has to be.
+const SHAPE: &str =
+    "the body must be one JSON-RPC request: an object with `jsonrpc`, `id`, `method` and `params`, none of them twice";
+
 /// What is around a call.
 #[derive(Debug)]
 pub(crate) struct Envelope<'a> {
@@ -69,9 +73,8 @@ impl<'a> Envelope<'a> {
         }
         let members: Members<'_> = match serde_json::from_slice(body) {
             Ok(members) => members,
-            Err(error) if error.classify() == Category::Data => {
-                return refused(Error::invalid_request(format!("the body is not a JSON-RPC request: {error}")));
-            }
+            // Its own words quote what was sent.
+            Err(error) if error.classify() == Category::Data => return refused(Error::invalid_request(SHAPE)),
             Err(error) => return refused(Error::parse_error(error)),
         };
         let id = match members.id.map(RawValue::get) {
@@ -151,6 +154,8 @@ mod tests {
         for body in requests.into_iter().chain([r#"{"id":1,"id":2}"#]) {
             assert_eq!(read(body), (None, Some(Kind::InvalidRequest)), "{body}");
         }
+        let refused = Envelope::read(br#""a secret""#).call.unwrap_err();
+        assert!(!refused.to_string().contains("secret"), "{refused}");
         for body in ["", "  ", "{", "[1,", r#"{"id":1}x"#, "nope", r#"{"id":1,}"#] {
             assert_eq!(read(body), (None, Some(Kind::ParseError)), "{body}");
         }

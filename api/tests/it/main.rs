@@ -9,6 +9,7 @@ mod direct;
 mod documents;
 mod envelope;
 mod extensions;
+mod garbage;
 mod grpc;
 mod health;
 mod lifecycle;

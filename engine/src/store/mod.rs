@@ -128,6 +128,8 @@ impl Store {
         let mut locking = self.locking.clone().lock_owned().await;
         let connection = match locking.connection.take() {
             Some(connection) => connection,
+            // Whoever took it was dropped before it had begun. Another connection would be another, empty database.
+            None if self.memory => self.db.clone(),
             None => Database::connect(locking.options.clone()).await?,
         };
         let options = TransactionOptions {
@@ -215,3 +217,33 @@ pub(crate) fn is_away(error: &DbErr) -> bool {
 
 /// Busy, locked, a failing disk, a full one, and a file that cannot be opened.
 const SQLITE_AWAY: [u32; 5] = [5, 6, 10, 13, 14];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sea_orm::{ConnectionTrait, DbBackend, Statement};
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    /// A client that leaves takes its request along, at whatever point that is.
+    #[tokio::test]
+    async fn a_transaction_given_up_before_it_begins_leaves_a_database_in_memory() {
+        let store = Store::connect("sqlite::memory:", 1).await.unwrap();
+        crate::migrate(&store).await.unwrap();
+        for polls in 0..20 {
+            {
+                let mut begun = pin!(store.lock());
+                for _ in 0..polls {
+                    if begun.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+                        break;
+                    }
+                }
+            }
+            let locked = store.lock().await.unwrap();
+            let found =
+                locked.read().query_all_raw(Statement::from_string(DbBackend::Sqlite, "SELECT id FROM task")).await;
+            assert!(found.is_ok(), "after {polls} polls: {found:?}");
+            locked.commit().await.unwrap();
+        }
+    }
+}

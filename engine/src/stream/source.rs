@@ -164,7 +164,8 @@ async fn read(engine: Engine, task: Uuid, source: Arc<Source>) {
     while !ended(&engine, task, &source) {
         let from = open(&source.state).cursor;
         if let Some(from) = from
-            && hand_out(&engine, task, &source, from).await
+            // Apart, as what an idle source need not have room for.
+            && Box::pin(hand_out(&engine, task, &source, from)).await
         {
             continue;
         }

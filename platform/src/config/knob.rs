@@ -217,6 +217,22 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("30"),
     knob(
+        "streams.keep_alive_seconds",
+        "TASKYARD_STREAMS_KEEP_ALIVE_SECONDS",
+        "streams-keep-alive-seconds",
+        Kind::Seconds(1.0, 300.0),
+        "How long a stream may be silent before a comment (gRPC: a ping) tells the proxies between here and the client that it lives; less than the shortest of their timeouts.",
+    )
+    .default("15"),
+    knob(
+        "streams.stall_seconds",
+        "TASKYARD_STREAMS_STALL_SECONDS",
+        "streams-stall-seconds",
+        Kind::Seconds(1.0, 3_600.0),
+        "How long a client may take nothing of what it is sent before its connection is closed.",
+    )
+    .default("60"),
+    knob(
         "idempotency.hours",
         "TASKYARD_IDEMPOTENCY_HOURS",
         "idempotency-hours",

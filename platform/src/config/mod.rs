@@ -247,6 +247,8 @@ fn resolve(flags: &Flags, environment: &Environment, file: &File, dev: bool, pro
 fn surfaces(knobs: &Table, signer: Option<Arc<api::Signer>>) -> Result<api::Options, Refusal> {
     Ok(api::Options {
         body_bytes: knobs.whole("limits.body_bytes")?,
+        keep_alive: knobs.seconds("streams.keep_alive_seconds")?,
+        stall: knobs.seconds("streams.stall_seconds")?,
         public_url: knobs.text("public_url").map(str::to_owned),
         grpc_url: knobs.text("public_grpc").map(str::to_owned),
         trust_forwarded: knobs.switch("trust_forwarded")?,

@@ -58,6 +58,8 @@ fn the_defaults_are_the_engines_own() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.listen_grpc.map(|address| address.to_string()).as_deref(), Some("127.0.0.1:8081"));
     assert_eq!(config.api.body_bytes, 4 << 20);
+    let options = api::Options::default();
+    assert_eq!((config.api.keep_alive, config.api.stall), (options.keep_alive, options.stall));
     assert_eq!(config.notifier.schedule.iter().sum::<Duration>().as_secs(), 75 * 3600 + 35 * 60 + 35);
     assert!(config.database_url("api").unwrap_err().to_string().contains("DATABASE_URL"));
 }
@@ -69,6 +71,16 @@ fn clients_of_0_3_are_served_unless_they_are_switched_off() {
     let folder = Folder::with("[a2a]\nv03 = false\n");
     let config = Config::load(&Flags::default(), &Environment::default(), &folder.0, false).unwrap();
     assert!(!config.api.v03);
+}
+
+#[test]
+fn streams_wait_as_long_as_the_operator_says() {
+    let config = of_file("[streams]\nkeep_alive_seconds = 2.5\nstall_seconds = 7\n").unwrap();
+    assert_eq!((config.api.keep_alive, config.api.stall), (Duration::from_millis(2_500), Duration::from_secs(7)));
+    for (name, wrong) in [("KEEP_ALIVE", "0"), ("KEEP_ALIVE", "301"), ("STALL", "0.5"), ("STALL", "soon")] {
+        let refused = of_environment(&[(&format!("TASKYARD_STREAMS_{name}_SECONDS"), wrong)]).unwrap_err();
+        assert_eq!(refused.problems.len(), 1, "{name}={wrong}");
+    }
 }
 
 #[test]

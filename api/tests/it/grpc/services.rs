@@ -1,6 +1,6 @@
 //! What tools ask: reflection and health.
 
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use prost::Message;
 use prost_reflect::prost_types::FileDescriptorProto;
 use tonic::Code;
@@ -74,5 +74,23 @@ async fn health_is_what_readiness_says() {
     remote.stop();
     assert_eq!(watched.message().await.unwrap().unwrap().status(), ServingStatus::NotServing);
     assert!(watched.message().await.unwrap().is_none());
+    remote.ended().await;
+}
+
+/// A tool that keeps its reflection stream open is answered, and waited for by nobody.
+#[tokio::test]
+async fn reflection_does_not_hold_up_the_end() {
+    use tonic_reflection::pb::v1 as pb;
+    let platform = platform().await;
+    let mut remote = Remote::of(&platform.engine).await;
+    let mut client = pb::server_reflection_client::ServerReflectionClient::new(remote.channel.clone());
+    let list = pb::server_reflection_request::MessageRequest::ListServices(String::new());
+    let asked = pb::ServerReflectionRequest { host: String::new(), message_request: Some(list) };
+    let asked = stream::iter([asked]).chain(stream::pending());
+    let mut answers = client.server_reflection_info(asked).await.unwrap().into_inner();
+    assert!(answers.message().await.unwrap().is_some());
+    remote.stop();
+    assert!(answers.message().await.unwrap().is_none());
+    // Sooner than the drain allows for.
     remote.ended().await;
 }
