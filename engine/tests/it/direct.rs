@@ -66,6 +66,17 @@ async fn reply(engine: &Engine, lease: &Lease, text: &str) -> Result<Replied, Er
     reply_as(engine, &lease.task.id, Some(claim_of(lease)), json!({"parts": [{"text": text}]})).await
 }
 
+/// Let so many seconds go by, in steps in which the sender of the one message is seen to wait for it.
+async fn pass(f: &Fixture, seconds: i64) {
+    for _ in 0..seconds / 4 {
+        f.clock.advance(4_000);
+        let waited_for = format!("waiting_message WHERE until >= {}", f.clock.now() + 10_000);
+        while f.count(&waited_for).await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
 async fn nothing_is_left(f: &Fixture) {
     for table in ["waiting_message", "task", "task_message", "task_event", "work", "push_config", "push_lane"] {
         let none = async || f.count(table).await == 0;
@@ -155,11 +166,11 @@ on_every_store! {
 
     /// What is not answered within the agent's limit becomes a task, and so does what does not wait. The lease stays.
     async fn the_limit_makes_a_task(f: Fixture) {
-        let engine = direct(&f, Duration::from_millis(100));
+        let engine = direct(&f, Duration::from_secs(3));
         let sender = ask(&engine, None, "hi");
         let lease = lease_one(&engine).await;
         let mut seen = None;
-        for _ in 0..100 {
+        for _ in 0..1_000 {
             seen = get(&engine, "acme", &lease.task.id).await.ok();
             if seen.is_some() {
                 break;
@@ -233,15 +244,11 @@ on_every_store! {
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(f.count("waiting_message").await, 1);
         let sender = ask(&engine, Some("k"), "hi");
-        tokio::time::sleep(Duration::from_millis(50)).await;
         // Somebody waits, so it stays however long it takes.
-        f.clock.advance(12_000);
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        f.clock.advance(12_000);
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        pass(&f, 24).await;
         assert!(!sender.is_finished());
         sender.abort();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(sender.await.is_err());
         f.clock.advance(16_000);
         nothing_is_left(&f).await;
         assert_eq!(f.count("send_key").await, 0);
@@ -279,13 +286,12 @@ on_every_store! {
         let wrong = json!({"parts": [{"text": "x"}], "taskId": id});
         assert_eq!(reply_as(&engine, &id, Some(claim_of(&lease)), wrong).await.unwrap_err().kind, Kind::InvalidParams);
         // A heartbeat keeps it.
-        f.clock.advance(20_000);
+        pass(&f, 20).await;
         let held = HeldLease { lease: lease.lease.clone(), epoch: lease.epoch };
         let request = HeartbeatRequest { leases: vec![held], ..HeartbeatRequest::default() };
         let status = engine.heartbeat(&engine::Worker::default(), request).await.unwrap().leases.remove(0);
         assert_eq!((status.held, status.state), (true, TaskState::Submitted));
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        f.clock.advance(20_000);
+        pass(&f, 20).await;
         assert!(poll_for(&engine, 1, false, 0.0).await.is_empty());
         // A release hands it to another.
         engine.release(&engine::Worker::default(), &lease.lease, lease.epoch, ReleaseRequest::default()).await.unwrap();
@@ -295,19 +301,12 @@ on_every_store! {
         // And so does an end without one, until the platform fails it.
         let mut last = next;
         for attempt in 2..=5 {
-            // Its sender is seen to wait in between.
-            for _ in 0..4 {
-                tokio::time::sleep(Duration::from_millis(150)).await;
-                f.clock.advance(8_000);
-            }
+            pass(&f, 32).await;
             let next = lease_one(&engine).await;
             assert_eq!((next.attempt, next.epoch), (attempt, last.epoch + 1));
             last = next;
         }
-        for _ in 0..4 {
-            tokio::time::sleep(Duration::from_millis(150)).await;
-            f.clock.advance(8_000);
-        }
+        pass(&f, 32).await;
         assert!(poll_for(&engine, 1, false, 0.5).await.is_empty());
         let task = task_of(sender.await.unwrap().unwrap());
         assert_eq!((task.id, task.status.state), (id, TaskState::Failed));

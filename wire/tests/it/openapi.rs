@@ -45,9 +45,10 @@ fn every_type_is_documented_field_by_field() {
             let text = properties[*name]["description"].as_str();
             assert!(text.is_some_and(|text| !text.is_empty()), "{}.{name} has no description", message.name);
         }
-        // Progress is nothing without words, although it is a draft that holds them.
+        // Progress and replies are nothing without words, although it is a draft that holds them.
         let is_required = |field: &FieldDescription| {
-            field.rule.is_required() || message.name == "Progress" && field.rule == Rule::Draft
+            field.rule.is_required()
+                || ["Progress", "ReplyRequest"].contains(&message.name) && field.rule == Rule::Draft
         };
         let required: Vec<&str> =
             message.fields.iter().filter(|field| is_required(field)).map(|field| field.json_name).collect();

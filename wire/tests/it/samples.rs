@@ -25,7 +25,7 @@ macro_rules! for_every_type {
             ListTaskPushNotificationConfigsResponse);
         for_every_type!(@ $function ($($argument),*) wire::worker:
             SessionRequest SessionResponse PollRequest PollResponse Lease HeldLease HeartbeatRequest
-            HeartbeatResponse LeaseStatus ReleaseRequest MoveRequest StatusChange Progress ArtifactUpdate
+            HeartbeatResponse LeaseStatus ReleaseRequest MoveRequest ReplyRequest Replied StatusChange Progress ArtifactUpdate
             ApplyRequest Update Applied TaskRecord ListAllTasksResponse PushConfigRecord AuthenticationScheme
             ListAllPushNotificationConfigsResponse);
     };
