@@ -14,6 +14,7 @@ use tonic::Code;
 use crate::client::{Platform, platform};
 use crate::grpc::client::Remote;
 
+mod good;
 mod strategy;
 use strategy::{Sent, headers, mutated, pathed, plain_bytes, protobuf};
 
@@ -59,7 +60,8 @@ async fn fault<E: Endpoint<Output = Response>>(platform: &Platform<E>, sent: &Se
         (status, serde_json::from_str(&text).unwrap_or_default())
     };
     let (status, body) = tokio::time::timeout(PATIENCE, answered).await.ok()?;
-    let internal = body["error"]["code"] == -32603 || body.to_string().contains("INTERNAL");
+    // Not the code: 0.3 has no other one than that of an internal error for what it does not know.
+    let internal = body.to_string().contains(wire::Kind::Internal.reason());
     (status >= 500 || internal).then(|| format!("{status} {body}"))
 }
 
@@ -97,7 +99,10 @@ fn whatever_stands_in_paths_and_queries() {
 
 /// Call it, and say what is wrong with the answer.
 async fn fault_by_grpc(remote: &Remote, method: &str, bytes: Vec<u8>, metadata: &[(&str, &str)]) -> Option<String> {
-    let answer = tokio::time::timeout(PATIENCE, remote.raw(method, bytes, metadata)).await.ok()?;
+    // Who names no version speaks 0.3, where most methods are called the same.
+    let service = if metadata.iter().any(|(name, _)| *name == "a2a-version") { "lf.a2a.v1" } else { "a2a.v1" };
+    let path = format!("/{service}.A2AService/{method}");
+    let answer = tokio::time::timeout(PATIENCE, remote.at(&path, bytes, metadata)).await.ok()?;
     let status = answer.err()?;
     let faulty = matches!(status.code(), Code::Internal | Code::Unknown | Code::Unavailable | Code::DataLoss);
     // What a stream that is empty looks like to who reads one message.

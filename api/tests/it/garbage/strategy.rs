@@ -4,8 +4,9 @@ use poem::http::{HeaderName, HeaderValue, Method};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::good::{good, usual, usual_at};
 use crate::grpc::client::encode;
 
 /// A request.
@@ -22,65 +23,6 @@ impl std::fmt::Debug for Sent {
         let Sent { method, uri, headers, body } = self;
         write!(f, "{method} {uri} {headers:?} {:?}", String::from_utf8_lossy(body))
     }
-}
-
-/// Method, path and body of good requests, one of each operation of every surface.
-fn good() -> Vec<(Method, &'static str, Value)> {
-    let task = "00000000-0000-0000-0000-000000000000";
-    let message = json!({"messageId": "m", "role": "ROLE_USER", "contextId": "c", "parts": [
-        {"text": "a", "mediaType": "text/plain", "filename": "f", "metadata": {"k": 1}}, {"raw": "aGk="}, {"url": "http://127.0.0.1/"},
-        {"data": {"n": [1, null, 0.5]}}], "metadata": {"k": {}}, "extensions": ["urn:x"], "referenceTaskIds": ["r"]});
-    let send = json!({"tenant": "t", "message": message, "metadata": {"a": "b"}, "configuration": {
-        "returnImmediately": true, "historyLength": 1, "acceptedOutputModes": ["text/plain"],
-        "taskPushNotificationConfig": {"url": "http://127.0.0.1:9/", "token": "t", "authentication": {"scheme": "Bearer", "credentials": "c"}}}});
-    let named = json!({"tenant": "t", "id": task, "historyLength": 1, "metadata": {}});
-    let config = json!({"taskId": task, "id": "c", "url": "http://127.0.0.1:9/", "pageSize": 1, "pageToken": ""});
-    let list = json!({"pageSize": 1, "pageToken": "", "status": "TASK_STATE_WORKING", "contextId": "c", "historyLength": 0,
-        "statusTimestampAfter": "2026-01-01T00:00:00.000Z", "includeArtifacts": true});
-    let mut all = vec![
-        (Method::POST, "/message:send", send.clone()),
-        (Method::POST, "/message:stream", send.clone()),
-        (Method::POST, "/tasks/00000000-0000-0000-0000-000000000000:cancel", named.clone()),
-        (Method::POST, "/tasks/00000000-0000-0000-0000-000000000000:subscribe", named.clone()),
-        (Method::POST, "/tasks/00000000-0000-0000-0000-000000000000/pushNotificationConfigs", config.clone()),
-        (Method::POST, "/worker/v1/sessions", json!({"worker": "w", "agents": ["echo"]})),
-        (
-            Method::POST,
-            "/worker/v1/leases:poll",
-            json!({"agents": ["echo"], "max": 1, "waitSeconds": 0, "start": true}),
-        ),
-        (Method::POST, "/worker/v1/leases:heartbeat", json!({"session": "s", "leases": [{"lease": "l", "epoch": 1}]})),
-        (Method::POST, "/worker/v1/leases/l:release", json!({"delaySeconds": 1, "reason": "r", "retryable": false})),
-        (
-            Method::POST,
-            "/worker/v1/tasks/00000000-0000-0000-0000-000000000000:apply",
-            json!({"cancelable": true, "updates": [{"work": {"statusMessage": {"parts": [{"text": "t"}]}}},
-                {"artifact": {"artifact": {"artifactId": "a", "parts": [{"text": "t"}]}, "append": true, "lastChunk": false}},
-                {"complete": {"metadata": {}}}]}),
-        ),
-    ];
-    let calls = [
-        ("SendMessage", send.clone()),
-        ("SendStreamingMessage", send),
-        ("GetTask", named.clone()),
-        ("CancelTask", named.clone()),
-        ("SubscribeToTask", named),
-        ("ListTasks", list),
-        ("CreateTaskPushNotificationConfig", config.clone()),
-        ("GetTaskPushNotificationConfig", config.clone()),
-        ("ListTaskPushNotificationConfigs", config.clone()),
-        ("DeleteTaskPushNotificationConfig", config),
-        ("GetExtendedAgentCard", json!({})),
-    ];
-    all.extend(calls.into_iter().map(|(method, params)| {
-        (Method::POST, "/rpc", json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
-    }));
-    all
-}
-
-fn usual() -> Vec<(HeaderName, HeaderValue)> {
-    let header = |name, value| (HeaderName::from_static(name), HeaderValue::from_static(value));
-    vec![header("a2a-version", "1.0"), header("content-type", "application/json")]
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -221,7 +163,12 @@ pub(crate) fn mutated() -> impl Strategy<Value = Sent> {
         for (at, other) in changes {
             replace(&mut body, at, other);
         }
-        Sent { method, uri: path.to_owned(), headers: usual(), body: corrupted(body.to_string().into_bytes(), damage) }
+        Sent {
+            method,
+            uri: path.to_owned(),
+            headers: usual_at(path),
+            body: corrupted(body.to_string().into_bytes(), damage),
+        }
     })
 }
 
@@ -264,7 +211,7 @@ pub(crate) fn headers() -> impl Strategy<Value = Sent> {
     (select(requests), vec(header(), 1..4), any::<bool>()).prop_map(|((method, path, body), mut headers, also)| {
         if also {
             let new: Vec<HeaderName> = headers.iter().map(|(name, _)| name.clone()).collect();
-            headers.extend(usual().into_iter().filter(|(name, _)| !new.contains(name)));
+            headers.extend(usual_at(path).into_iter().filter(|(name, _)| !new.contains(name)));
         }
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         Sent { method, uri: path.to_owned(), headers, body }
