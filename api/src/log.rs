@@ -70,7 +70,7 @@ pub(crate) fn called(operation: &'static str, status: i32, began: Instant, tenan
 #[derive(Debug)]
 pub(crate) struct Streamed {
     operation: &'static str,
-    task: Uuid,
+    task: Option<Uuid>,
     began: Instant,
     items: u64,
     /// What ended it; its client, if nothing here did.
@@ -99,7 +99,7 @@ impl Drop for Streamed {
     fn drop(&mut self) {
         let Streamed { operation, task, items, end, .. } = self;
         let duration_ms = self.began.elapsed().as_micros() as f64 / 1_000.0;
-        tracing::info!(target: TARGET, operation, task.id = %task, end, items, duration_ms, "stream ended");
+        tracing::info!(target: TARGET, operation, task.id = task.map(tracing::field::display), end, items, duration_ms, "stream ended");
     }
 }
 

@@ -159,9 +159,9 @@ impl EventStream {
         stream
     }
 
-    /// The task it is of.
-    pub fn task(&self) -> Uuid {
-        self.task
+    /// The task it is of; none of a message that is all of the answer.
+    pub fn task(&self) -> Option<Uuid> {
+        Some(self.task).filter(|task| !task.is_nil())
     }
 
     /// The operation that it answers.
