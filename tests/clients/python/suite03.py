@@ -544,8 +544,8 @@ class Suite:
         assert (await self.send_message(sent)).id != tasks[0].id, "a task of another send"
 
 
-# Longer than the server leaves a stream without a word.
-IDLE = 17
+# Seconds, more than `streams.keep_alive_seconds`.
+IDLE = 3
 
 EVERYWHERE = [
     ("cards", Suite.cards),
