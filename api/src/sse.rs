@@ -65,11 +65,13 @@ impl Shape {
         }
         .into()
     }
-}
 
-/// The last that is sent of a stream to be resumed: come again in a second, and say that this is what you have.
-fn resume(last: i64) -> Bytes {
-    format!("retry: 1000\nid: {last}\n\n").into()
+    /// The last that is sent of a stream to be resumed: come again in a second, and say that this is what you have. An official client of
+    /// 0.3 takes what a blank line ends for an event and fails at one without data, so there it ends without.
+    fn resume(&self, last: i64) -> Bytes {
+        let end = if self.dialect == Dialect::V1 { "\n" } else { "" };
+        format!("retry: 1000\nid: {last}\n{end}").into()
+    }
 }
 
 /// A stream on its way to a client.
@@ -98,7 +100,7 @@ impl Stream {
                 Err(error) => (self.shape.error(&error), None),
             }),
             Ok(None) => None,
-            Err(Cut::Slow | Cut::Closing) => Some((resume(self.events.last()), None)),
+            Err(Cut::Slow | Cut::Closing) => Some((self.shape.resume(self.events.last()), None)),
             Err(Cut::Failed(error)) => Some((self.shape.error(&error), None)),
         }
     }
@@ -142,5 +144,18 @@ impl ApiResponse for Stream {
 
     fn register(registry: &mut Registry) {
         StreamResponse::register(registry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_client_meets_an_event_it_fails_at() {
+        assert_eq!(Shape::bare(Dialect::V1).resume(7), "retry: 1000\nid: 7\n\n");
+        for dialect in [Dialect::Rpc03, Dialect::Proto03] {
+            assert_eq!(Shape::bare(dialect).resume(7), "retry: 1000\nid: 7\n");
+        }
     }
 }

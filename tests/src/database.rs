@@ -1,6 +1,7 @@
 //! A look into the database behind the platform's back, for what no surface shows, and a fresh Postgres database a platform.
 
 use std::path::Path;
+use std::time::Duration;
 
 use sea_orm::{ConnectOptions, ConnectionTrait, DatabaseConnection, QueryResult, Statement};
 use uuid::Uuid;
@@ -16,7 +17,8 @@ pub struct Database {
 
 async fn connect(url: &str) -> DatabaseConnection {
     let mut options = ConnectOptions::new(url);
-    options.max_connections(2).sqlx_logging(false);
+    // Without what counts idle connections: see the engine's own.
+    options.max_connections(2).idle_timeout(None::<Duration>).max_lifetime(None::<Duration>).sqlx_logging(false);
     sea_orm::Database::connect(options).await.unwrap_or_else(|error| panic!("connecting to the database: {error}"))
 }
 

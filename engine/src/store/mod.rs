@@ -78,11 +78,11 @@ impl Store {
             .acquire_timeout(Duration::from_secs(10))
             .connect_timeout(Duration::from_secs(10))
             .sqlx_logging(false)
-            .test_before_acquire(false);
-        if memory {
-            // The database lives as long as its one connection.
-            options.idle_timeout(None::<Duration>).max_lifetime(None::<Duration>);
-        }
+            .test_before_acquire(false)
+            // With either of them a pool counts its idle connections now and then, by a number that a race can take below zero: the
+            // count then has no end, and the thread it runs on is lost. And a database in memory lives as long as its one connection.
+            .idle_timeout(None::<Duration>)
+            .max_lifetime(None::<Duration>);
         if one_writer {
             options.map_sqlx_sqlite_opts(|sqlite| {
                 sqlite
