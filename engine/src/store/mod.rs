@@ -225,6 +225,17 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Waker};
 
+    #[tokio::test]
+    async fn no_pool_counts_its_idle_connections() {
+        let folder = std::env::temp_dir().join(format!("taskyard-pool-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 2).await.unwrap();
+        let options = store.read().get_sqlite_connection_pool().options();
+        assert_eq!((options.get_idle_timeout(), options.get_max_lifetime()), (None, None));
+        store.close().await;
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// A client that leaves takes its request along, at whatever point that is.
     #[tokio::test]
     async fn a_transaction_given_up_before_it_begins_leaves_a_database_in_memory() {
