@@ -33,7 +33,7 @@ def serve(lease, pause):
         call(f"/tasks/{task['id']}:apply", {"updates": updates}, lease)
         print("done:", task["id"])
     except urllib.error.HTTPError as refusal:
-        if refusal.code != 409:  # 409: canceled, or another worker has it by now
+        if refusal.code not in (404, 409):  # canceled, its client gone, or another worker has it by now
             raise
         print("not ours any more:", task["id"])
     finally:

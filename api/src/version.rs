@@ -33,7 +33,10 @@ pub(crate) fn check(
     let found = spoken.iter().copied().find(|spoken| major_minor(version) == Some(spoken.as_str()));
     found.ok_or_else(|| {
         let served: Vec<&str> = served.iter().map(|version| version.as_str()).collect();
-        Error::version_not_supported(version, &served.join(", "))
+        match (&named, spoken) {
+            (None, [here]) => Error::version_unsaid(here.as_str(), &served.join(", ")),
+            _ => Error::version_not_supported(version, &served.join(", ")),
+        }
     })
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, Statement};
+use sea_orm::{ConnectionTrait, DbErr, Statement};
 use sea_orm_migration::MigratorTrait;
 use tokio::sync::watch as signal;
 use wire::Error;
@@ -20,6 +20,7 @@ pub mod card;
 mod change;
 pub mod clock;
 mod cursor;
+mod deployment_key;
 mod ids;
 pub mod operation;
 mod queue;
@@ -38,6 +39,7 @@ pub use caller::{Caller, Worker};
 pub use card::{Card, Extended, ExtendedCard};
 pub use change::LeaseClaim;
 pub use clock::Clock;
+pub use deployment_key::secret_key;
 pub use ids::Ids;
 pub use operation::lease::LeaseName;
 pub use queue::Poll;
@@ -282,56 +284,6 @@ pub async fn check_schema(store: &Store) -> Result<(), StartError> {
     }
     let missing = known.iter().filter(|name| !applied.contains(name)).count();
     if missing > 0 { Err(StartError::SchemaBehind(missing)) } else { Ok(()) }
-}
-
-/// The deployment's key for secrets: the operator's, or else one the deployment makes for itself and keeps in the database. What it
-/// marks is kept too, so that a process with another key refuses to start rather than fail to open every secret.
-///
-/// # Errors
-/// When the key is not 32 bytes, is not the one secrets are sealed with, or the database fails.
-pub async fn secret_key(store: &Store, operators: Option<&[u8]>, now: i64) -> Result<SecretKey, StartError> {
-    let bytes = match operators {
-        Some(bytes) => bytes.to_vec(),
-        None => keep(store, "own", SecretKey::generate()?.to_vec(), now).await?,
-    };
-    let key = SecretKey::new(&bytes)?;
-    let mark = key.mac(&[b"taskyard secrets key"]);
-    let kept = keep(store, MARK, mark.clone(), now).await?;
-    if kept == mark {
-        return Ok(key);
-    }
-    let failed = |source| StartError::Database { doing: "looking for sealed secrets", source };
-    if store::push::any_sealed(store.read()).await.map_err(failed)? {
-        return Err(StartError::SecretMismatch);
-    }
-    // Nothing is sealed yet, so nothing is lost with the other key.
-    let mut write = store::Write::new();
-    write.must_update(store::secret_key::replace(MARK, &kept, &mark));
-    match store.write(write).await {
-        Ok(()) => Ok(key),
-        Err(store::WriteError::Lost) => Err(StartError::SecretMismatch),
-        Err(store::WriteError::Failed(source)) => Err(failed(source)),
-    }
-}
-
-/// Where the mark of the key in use is kept.
-const MARK: &str = "mark";
-
-/// What is kept under `id`: `value`, or what an earlier process put there.
-async fn keep(store: &Store, id: &str, value: Vec<u8>, now: i64) -> Result<Vec<u8>, StartError> {
-    use entity::secret_key::{ActiveModel, Column, Entity, Model};
-    let failed = |source| StartError::Database { doing: "reading the deployment's secrets key", source };
-    let read = async || Entity::of_deployment().filter(Column::Id.eq(id)).one(store.read()).await.map_err(failed);
-    if let Some(kept) = read().await? {
-        return Ok(kept.key);
-    }
-    let mut write = store::Write::new();
-    write.insert(ActiveModel::from(Model { id: id.to_owned(), key: value, created_at: now }));
-    match store.write(write).await {
-        // Lost: another process put it there in the same moment.
-        Ok(()) | Err(store::WriteError::Lost) => Ok(read().await?.map(|kept| kept.key).unwrap_or_default()),
-        Err(store::WriteError::Failed(source)) => Err(failed(source)),
-    }
 }
 
 /// A database failure as a caller hears of it: temporary when the database is away, else a fault of ours.

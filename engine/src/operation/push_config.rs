@@ -41,6 +41,7 @@ impl Engine {
         wire::validate(&request)?;
         self.check_webhook("url", &request.url)?;
         let id = task_id(&request.task_id)?;
+        self.check_can_seal(&request).await?;
         let mut attempts = self.attempts("storing a push config", Some(id));
         loop {
             let attempt = attempts.next().await?;
@@ -246,6 +247,15 @@ impl Engine {
     }
 
     /// Seal the config's secrets for the row `id`.
+    /// Refuse a config with secrets on a process that cannot keep them.
+    ///
+    /// # Errors
+    /// `Unavailable`.
+    pub(super) async fn check_can_seal(&self, config: &TaskPushNotificationConfig) -> Result<(), Error> {
+        let credentials = config.authentication.as_ref().is_some_and(|auth| !auth.credentials.is_empty());
+        if credentials || !config.token.is_empty() { self.check_secrets_key().await } else { Ok(()) }
+    }
+
     fn seal(&self, row: &mut push_config::Model, id: Uuid, config: &TaskPushNotificationConfig) -> Result<(), Error> {
         let seal = |secret: &str| match secret {
             "" => Ok(None),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use entity::{send_key, task, waiting_message};
 use uuid::Uuid;
 use wire::{
-    Error, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Task, TaskState, TaskStatus,
-    Tenant, Violation,
+    Error, Message, SendMessageConfiguration, SendMessageRequest, SendMessageResponse, Task,
+    TaskPushNotificationConfig, TaskState, TaskStatus, Tenant, Violation,
 };
 
 use super::attempt::Attempt;
@@ -107,6 +107,9 @@ impl Engine {
         at_once: bool,
     ) -> Result<Settled, Error> {
         self.check_send(caller, request)?;
+        if let Some(config) = inline(request) {
+            self.check_can_seal(config).await?;
+        }
         let key = key.map(|text| Key::of(text, request)).transpose()?;
         loop {
             let waiting = match self.store_message(caller, key.as_ref(), request, at_once).await? {
@@ -161,7 +164,7 @@ impl Engine {
 
     /// What can be said without reading anything.
     fn check_send(&self, caller: &Caller, request: &SendMessageRequest) -> Result<(), Error> {
-        let inline = request.configuration.as_ref().and_then(|c| c.task_push_notification_config.as_ref());
+        let inline = inline(request);
         if inline.is_some() && !caller.agent.push_notifications {
             return Err(Error::push_notification_not_supported());
         }
@@ -396,6 +399,11 @@ fn check_resumable(caller: &Caller, read: &TaskAndWork, message: &Message) -> Re
         ));
     }
     Ok(())
+}
+
+/// The push config that comes with a message.
+fn inline(request: &SendMessageRequest) -> Option<&TaskPushNotificationConfig> {
+    request.configuration.as_ref()?.task_push_notification_config.as_ref()
 }
 
 fn check_media_types(caller: &Caller, message: &Message) -> Result<(), Error> {

@@ -132,10 +132,19 @@ on_every_store! {
 
     /// A process with another secrets key than the one secrets are sealed with does not start; before the first secret a key may come.
     async fn another_key_refuses_to_start(f: Fixture) {
-        assert!(engine::secret_key(f.engine.store(), Some(&[7; 32]), START).await.is_ok());
-        assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
         let task = send(&f.engine, "", say("x")).await.unwrap();
-        create(&f, json!({"taskId": task.id, "url": "https://example.com/", "token": "t"})).await.unwrap();
+        let config = || json!({"taskId": task.id, "url": "https://example.com/", "token": "t"});
+        assert!(engine::secret_key(f.engine.store(), Some(&[7; 32]), START).await.is_ok());
+        // One that has started with the key of before seals nothing that nobody could open.
+        assert_eq!(create(&f, config()).await.unwrap_err().kind, Kind::Unavailable);
+        let mut wanted = say("x");
+        wanted.configuration.as_mut().unwrap().task_push_notification_config = Some(serde_json::from_value(json!({
+            "url": "https://example.com/", "authentication": {"scheme": "Bearer", "credentials": "c"},
+        })).unwrap());
+        assert_eq!(send(&f.engine, "", wanted).await.unwrap_err().kind, Kind::Unavailable);
+        assert_eq!((f.count("task").await, f.count("push_config").await), (1, 0));
+        assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
+        create(&f, config()).await.unwrap();
         assert!(engine::secret_key(f.engine.store(), None, START).await.is_ok());
         let other = engine::secret_key(f.engine.store(), Some(&[9; 32]), START).await;
         assert!(matches!(other, Err(engine::StartError::SecretMismatch)), "{other:?}");

@@ -95,6 +95,17 @@ impl Error {
         .with("supportedVersions", supported)
     }
 
+    /// No version is named, which means 0.3 (§3.6.2), and that is not what stands here.
+    pub fn version_unsaid(here: &str, supported: &str) -> Self {
+        Error::new(
+            Kind::VersionNotSupported,
+            format!(
+                "the request names no A2A-Version, which means 0.3, and this is {here}: send `A2A-Version: {here}`; supported is {supported}"
+            ),
+        )
+        .with("supportedVersions", supported)
+    }
+
     /// One field is wrong.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         Error::invalid_all(vec![Violation::new(field, description)])
