@@ -102,9 +102,10 @@ told! {
 
 /// The longest id, in characters.
 pub const ID_LENGTH: usize = 256;
-/// How many objects and lists of free-form JSON may stand one in the other. It leaves room for what such JSON is sent
-/// inside of (a task of a lease of a poll's answer): readers commonly end at 128.
-pub const NESTING: usize = 64;
+/// How many objects and lists of free-form JSON may stand one in the other. Protobuf's readers end at 100 messages, and
+/// an object is three of them (a value, its struct, the struct's entry); what stands around it (a part of a message of a task of a
+/// list's answer) is six at most. What one binding takes the others must be able to give.
+pub const NESTING: usize = 30;
 /// The longest token of a push config, in bytes.
 pub const TOKEN_BYTES: usize = 4096;
 /// The longest credentials, in bytes.

@@ -5,6 +5,9 @@ use wire::{Error, Version};
 use crate::dialect::Dialect;
 use crate::operation::Operation;
 
+/// As much of an unknown name is said back, in characters.
+const SHOWN: usize = 64;
+
 /// What 0.3 calls the operations that it has.
 const V03: &[(&str, Operation)] = &[
     ("message/send", Operation::SendMessage),
@@ -50,7 +53,8 @@ pub(super) fn unknown(name: &str, version: Version) -> Error {
         Version::V1 => Operation::ALL.iter().map(|operation| operation.name()).collect(),
     };
     let names = names.join(", ");
-    Error::method_not_found(name).doing(format!("there is no method `{name}`; there are: {names}"))
+    let shown: String = name.chars().take(SHOWN).collect();
+    Error::method_not_found(&shown).doing(format!("there is no method `{shown}`; there are: {names}"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use entity::{task_artifact, task_message, waiting_message, work};
 use sea_orm::{ConnectionTrait, DbErr};
 use uuid::Uuid;
 use wire::worker::Lease;
-use wire::{Error, Message, Move, Part, Role, TaskState};
+use wire::{Error, Message, Move, Part, Role, TaskState, Tenant};
 
 use super::lease::LeaseName;
 use super::new_task::NewTask;
@@ -119,9 +119,20 @@ impl Engine {
 
     /// A message that was delivered too often becomes a task, with its deliveries: the claim that finds it fails it.
     async fn open_in_vain(&self, message: &waiting_message::Model) {
+        let doing = "making a task of a waiting message";
         let opened = async {
-            let attempt = self.attempts("making a task of a waiting message", None).next().await?;
-            self.open_or_end_wait(message, attempt).await
+            let tenant = Tenant::parse(&message.tenant)?;
+            let mut attempts = self.attempts(doing, None);
+            let mut row = message.clone();
+            // Not done: the message is no longer as it was claimed, or the allowance had to be looked for.
+            while !self.open_or_end_wait(&row, attempts.next().await?).await? {
+                let read = store::waiting::read(self.store().read(), &tenant, row.id).await.map_err(database(doing))?;
+                match read.filter(|read| read.epoch == row.epoch && read.answer.is_none()) {
+                    Some(read) => row = read,
+                    None => break,
+                }
+            }
+            Ok::<_, Error>(())
         };
         if let Err(error) = opened.await {
             tracing::debug!(error = &error as &dyn std::error::Error, message.id = %message.id, "giving up a message");

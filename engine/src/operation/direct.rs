@@ -217,10 +217,11 @@ impl Waiting<'_> {
 
     /// Take the row away, unless the client may come back for it.
     async fn leave(&mut self) {
-        self.place.left = true;
         if !self.place.keyed {
             self.engine.remove_waiting(&self.caller.tenant, self.row.id).await;
         }
+        // Only now: a client that goes away meanwhile ends this here, and the place sees to the rest.
+        self.place.left = true;
     }
 }
 

@@ -47,12 +47,20 @@ impl Engine {
             return Ok(attached.begin_with(self, first, Ends::InputRequired, false));
         }
         let read = self.read_whole(caller, sent.task, shown).await?;
-        if let Some(last) = last.filter(|last| resumable && *last < read.task.generation) {
-            return self.resume_after(caller, attached, sent.task, last, Ends::InputRequired).await;
+        let answered = sent.is_answered_by(&read.task);
+        match last.filter(|_| resumable) {
+            Some(last) if last < read.task.generation => {
+                return self.resume_after(caller, attached, sent.task, last, Ends::InputRequired).await;
+            }
+            // A client that has everything wants no second snapshot, only what follows.
+            Some(last) if last == read.task.generation && !answered => {
+                return attached.after(self, last, Ends::InputRequired).await;
+            }
+            _ => {}
         }
         let body = to_text(&StreamResponse::Task(whole(&read)?))?;
         let first = Item::snapshot(read.task.generation, body);
-        Ok(attached.begin_with(self, first, Ends::InputRequired, sent.is_answered_by(&read.task)))
+        Ok(attached.begin_with(self, first, Ends::InputRequired, answered))
     }
 
     /// A task as it was created, while that is kept.

@@ -336,6 +336,35 @@ on_every_store! {
         nothing_is_left(&f).await;
     }
 
+    /// One that was delivered too often, where there is no place for the failed task either: its sender is told, and others are served.
+    async fn a_message_given_up_without_a_place_holds_up_nobody(f: Fixture) {
+        let engine = tuned(&f, LONG, |settings| {
+            settings.tasks_per_tenant = 1;
+            Arc::make_mut(settings.agents.get_mut("demo").unwrap()).max_deliveries = 1;
+        });
+        send(&engine, "acme", say("all that the tenant may hold")).await.unwrap();
+        assert!(!poll(&engine, 1, true).await.remove(0).direct);
+        let full = ask(&engine, None, "given up");
+        lease_one(&engine).await;
+        pass(&f, 32).await;
+        let other = ask_as(&engine, caller(&engine, "globex"), None, asking("served"));
+        let lease = loop {
+            // The task's lease has ended, too.
+            let lease = poll(&engine, 1, true).await.remove(0);
+            if lease.direct {
+                break lease;
+            }
+        };
+        assert_eq!(lease.tenant, "globex");
+        assert_eq!(full.await.unwrap().unwrap_err().kind, Kind::ResourceExhausted);
+        reply(&engine, &lease, "served").await.unwrap();
+        message_of(other).await;
+        while f.count("waiting_message").await > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(f.count("task").await, 1);
+    }
+
     /// An inline config is kept sealed while its message waits, and is the task's from the first event on.
     async fn an_inline_config_waits_sealed(f: Fixture) {
         let engine = direct(&f, LONG);

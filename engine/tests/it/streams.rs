@@ -93,7 +93,9 @@ on_every_store! {
         assert_eq!(first.next().await.unwrap().unwrap().generation, 1);
         drop(first);
         let lease = poll(&f.engine, 1, true).await.remove(0);
+        let mut news = start(Some("k"), Some(2)).await;
         apply(&f.engine, &lease, json!([chunk("a"), {"complete": {}}])).await.unwrap();
+        assert_eq!(news.next().await.unwrap().unwrap().generation, 3, "who has everything gets no second snapshot");
         assert_eq!(words(start(Some("k"), Some(1)).await).await, ["WORKING", "a", "COMPLETED"]);
         assert_eq!(words(start(Some("k"), None).await).await, ["task:COMPLETED"]);
         assert_eq!(start(None, Some(1)).await.next().await.unwrap().unwrap().generation, 1);

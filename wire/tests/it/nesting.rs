@@ -8,7 +8,7 @@ use wire::description::{Described, Label};
 use wire::worker::{ApplyRequest, MoveRequest, PollResponse};
 use wire::{AgentCard, Part, SendMessageRequest, Task, Validate, parse, validate};
 
-const WORDS: &str = "must not be nested deeper than 64 levels";
+const WORDS: &str = "must not be nested deeper than 30 levels";
 
 /// That many objects and lists, one in the other.
 fn nested(levels: usize) -> Value {
@@ -29,15 +29,15 @@ fn too_deep<T: DeserializeOwned + Validate>(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_free_form_field_of_every_type_ends_at_64_levels() {
+fn every_free_form_field_of_every_type_ends_at_30_levels() {
     fn check<T: Described + DeserializeOwned + Validate>(seen: &mut usize) {
         let free = |element: &str| ["google.protobuf.Struct", "google.protobuf.Value"].contains(&element);
         for field in T::DESCRIPTION.fields.iter().filter(|field| free(field.element)) {
             assert!(!matches!(field.label, Label::Repeated | Label::Map), "{} is not covered here", field.name);
             let mut value = Map::new();
-            value.insert(field.json_name.to_owned(), object(64));
+            value.insert(field.json_name.to_owned(), object(30));
             assert_eq!(too_deep::<T>(&json!(value)), [""; 0], "{} {}", T::DESCRIPTION.name, field.name);
-            value.insert(field.json_name.to_owned(), object(65));
+            value.insert(field.json_name.to_owned(), object(31));
             assert_eq!(too_deep::<T>(&json!(value)), [field.json_name], "{}", T::DESCRIPTION.name);
             *seen += 1;
         }
@@ -52,9 +52,9 @@ fn lists_count_like_objects_and_scalars_not_at_all() {
     let data = |data: Value| too_deep::<Part>(&json!({"data": data}));
     let list = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
     assert_eq!(data(json!("text")), [""; 0]);
-    assert_eq!(data(list(64)), [""; 0]);
-    assert_eq!(data(list(65)), ["data"]);
-    assert_eq!(data(nested(64)), [""; 0]);
+    assert_eq!(data(list(30)), [""; 0]);
+    assert_eq!(data(list(31)), ["data"]);
+    assert_eq!(data(nested(30)), [""; 0]);
     assert_eq!(data(nested(120)), ["data"]);
     // The deepest one counts, whatever stands beside it.
     assert_eq!(data(json!([[], {"a": list(63)}, 1])), ["data"]);
@@ -62,7 +62,7 @@ fn lists_count_like_objects_and_scalars_not_at_all() {
 
 #[test]
 fn clients_and_workers_are_told_the_field() {
-    let deep = object(65);
+    let deep = object(31);
     let message = json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}, {"data": deep, "metadata": deep}],
         "metadata": deep});
     let send = json!({"message": message, "metadata": deep});
@@ -92,7 +92,7 @@ fn clients_and_workers_are_told_the_field() {
 #[test]
 fn what_is_within_the_bound_is_read_from_the_deepest_place() {
     let message =
-        json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"data": nested(64), "metadata": object(64)}]});
+        json!({"messageId": "m", "role": "ROLE_USER", "parts": [{"data": nested(30), "metadata": object(30)}]});
     let task = json!({"id": "t", "status": {"state": "TASK_STATE_WORKING", "message": message}, "history": [message]});
     assert_eq!(too_deep::<Task>(&task), [""; 0]);
     let answer = json!({"leases": [{"lease": "l", "agent": "a", "task": task, "messages": [message]}]});

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use wire::Kind::{self, *};
 
 use super::client::{Remote, fields, info};
-use crate::client::{Answer, Platform, immediately, platform_with, settings, text};
+use crate::client::{Answer, Platform, immediately, platform, platform_with, settings, text};
 
 /// A request over HTTP+JSON.
 async fn rest<E: Endpoint<Output = Response>>(platform: &Platform<E>, method: &str, params: &Value) -> Answer {
@@ -75,6 +75,30 @@ fn own(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
+/// That many objects, one in the other.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(Value::Null, |inner, _| json!({"a": inner}))
+}
+
+#[tokio::test]
+async fn what_one_binding_takes_the_others_can_give() {
+    let platform = platform().await;
+    let remote = Remote::of(&platform.engine).await;
+    let deepest = immediately(json!({"parts": [{"data": nested(30), "metadata": nested(30)}], "metadata": nested(30)}));
+    let sent = platform.post("/message:send", deepest.clone()).await;
+    assert_eq!(sent.status, 200, "{sent:?}");
+    remote.call("SendMessage", deepest).await.unwrap();
+    let id = text(&sent.body["task"]["id"]);
+    let read = remote.call("GetTask", json!({"id": id})).await.unwrap();
+    assert_eq!(read["history"][0]["parts"][0]["data"], nested(30));
+    let listed = remote.call("ListTasks", json!({"historyLength": 5})).await.unwrap();
+    assert_eq!(listed["tasks"].as_array().unwrap().len(), 2);
+    // The same of 0.3, where the task is named `tasks/{id}`.
+    let name = format!("tasks/{id}");
+    let request = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+    assert!(remote.at("/a2a.v1.A2AService/GetTask", request, &[]).await.is_ok());
+}
+
 fn hooked(url: &str) -> Value {
     let mut send = immediately(json!({}));
     send["configuration"]["taskPushNotificationConfig"] = json!({"url": url});
@@ -107,6 +131,7 @@ async fn refusals_are_the_same_in_every_binding() {
         (send(json!({"role": "ROLE_UNSPECIFIED"})), InvalidParams, &["message.role"]),
         (send(json!({"role": 9})), InvalidParams, &["message.role"]),
         (send(json!({"parts": [{"text": "a"}, {"metadata": {"k": 1}}]})), InvalidParams, &["message.parts[1]"]),
+        (send(json!({"parts": [{"data": nested(31)}]})), InvalidParams, &["message.parts[0].data"]),
         (send(json!({"parts": [{}, {}]})), InvalidParams, &["message.parts[0]", "message.parts[1]"]),
         (send(json!({"taskId": nil})), TaskNotFound, &[]),
         (send(json!({"taskId": open, "contextId": "another"})), InvalidParams, &["message.contextId"]),

@@ -221,10 +221,10 @@ fn a_webhook_that_is_wrong_is_named_as_0_3_names_it() {
 #[test]
 fn free_form_values_are_bounded_like_those_of_1_0() {
     let deep = |levels: usize| -> Value { (1..levels).fold(json!({}), |inner, _| json!({"n": inner})) };
-    let sent = with_part(json!({"kind": "data", "data": deep(64), "metadata": deep(64)}));
+    let sent = with_part(json!({"kind": "data", "data": deep(30), "metadata": deep(30)}));
     assert!(rpc::send_request(&text(&sent)).is_ok());
-    let sent = with_part(json!({"kind": "data", "data": deep(65)}));
-    assert_eq!(refused(rpc::send_request, &sent), ["message.parts[0].data: must not be nested deeper than 64 levels"]);
+    let sent = with_part(json!({"kind": "data", "data": deep(31)}));
+    assert_eq!(refused(rpc::send_request, &sent), ["message.parts[0].data: must not be nested deeper than 30 levels"]);
     let long = "i".repeat(257);
     let sent = send(json!({"messageId": long, "role": "user", "parts": [{"text": ""}]}));
     assert_eq!(refused(rpc::send_request, &sent), ["message.messageId: must be at most 256 characters"]);
