@@ -119,20 +119,20 @@ async fn one<H: Handler>(
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).keep_alive_interval(patience.keep_alive).keep_alive_timeout(PONG);
         builder.max_header_list_size(HEADERS).max_concurrent_streams(STREAMS);
-        finish(builder.serve_connection(socket, service), http2::Connection::graceful_shutdown, ended).await;
+        finish(Box::pin(builder.serve_connection(socket, service)), http2::Connection::graceful_shutdown, ended).await;
     } else {
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-        finish(builder.serve_connection(socket, service), http1::Connection::graceful_shutdown, ended).await;
+        finish(Box::pin(builder.serve_connection(socket, service)), http1::Connection::graceful_shutdown, ended).await;
     }
 }
 
 /// Wait for a connection's end; once the process ends, let it answer what it has and take nothing new.
-async fn finish<C>(connection: C, end: fn(Pin<&mut C>), mut ended: watch::Receiver<bool>)
+/// It is boxed, so that the one kind of connection does not take the room of the other, twice.
+async fn finish<C>(mut connection: Pin<Box<C>>, end: fn(Pin<&mut C>), mut ended: watch::Receiver<bool>)
 where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut connection = std::pin::pin!(connection);
     tokio::select! {
         result = connection.as_mut() => {
             if let Err(error) = result {

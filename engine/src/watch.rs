@@ -82,6 +82,11 @@ impl Watch {
 }
 
 impl Watcher {
+    /// What has been heard by now, also before this one began to wait.
+    pub fn latest(&self) -> News {
+        *self.receiver.borrow()
+    }
+
     /// The next news. Several that come close together may be one.
     pub async fn next(&mut self) -> News {
         // The sender lives as long as this watcher, so there is always a next.

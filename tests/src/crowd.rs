@@ -130,6 +130,8 @@ pub struct Cost {
     pub streams: usize,
     /// Resident bytes for each of them.
     pub bytes: u64,
+    /// What the process held before they came.
+    pub before: Holding,
 }
 
 /// What so many idle streams cost the process, on as many tasks as there are.
@@ -141,7 +143,7 @@ pub async fn idle(process: u32, port: u16, tasks: &[Value], streams: usize) -> C
     let crowd = Crowd::gather(port, tasks, streams).await;
     let with = Holding::at_rest(process).await;
     crowd.wait_on();
-    Cost { streams: crowd.len(), bytes: with.resident.saturating_sub(before.resident) / streams as u64 }
+    Cost { streams: crowd.len(), bytes: with.resident.saturating_sub(before.resident) / streams as u64, before }
 }
 
 /// Open and drop so many streams, some together: what the process holds before and after.

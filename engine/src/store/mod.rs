@@ -16,6 +16,7 @@ pub mod allowance;
 pub mod artifact;
 pub mod delivery;
 pub mod event;
+mod ids;
 pub mod message;
 pub mod push;
 pub mod secret_key;

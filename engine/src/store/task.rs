@@ -9,6 +9,8 @@ use sea_orm::{
 use uuid::Uuid;
 use wire::Tenant;
 
+use super::ids::padded;
+
 /// A task and, while it is not terminal, its work row, read in one statement.
 #[derive(Debug, Clone)]
 pub struct TaskAndWork {
@@ -161,7 +163,7 @@ impl FromQueryResult for WholeTask {
 /// Generation and state of these tasks, of whichever tenant: for the sweep of those who wait.
 pub async fn news<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, i16)>, DbErr> {
     task::Entity::across_tenants()
-        .filter(task::Column::Id.is_in(ids.iter().copied()))
+        .filter(task::Column::Id.is_in(padded(ids)))
         .select_only()
         .columns([task::Column::Id, task::Column::Generation, task::Column::State])
         .into_tuple()
@@ -254,7 +256,7 @@ pub async fn of_worker<C: ConnectionTrait>(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut select = task::Entity::across_tenants().filter(task::Column::Id.is_in(ids.iter().copied()));
+    let mut select = task::Entity::across_tenants().filter(task::Column::Id.is_in(padded(ids)));
     if let Some(agents) = agents {
         select = select.filter(task::Column::Agent.is_in(agents.iter().map(String::as_str)));
     }

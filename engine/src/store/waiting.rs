@@ -6,6 +6,8 @@ use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, Quer
 use uuid::Uuid;
 use wire::Tenant;
 
+use super::ids::padded;
+
 /// Up to `limit` messages that are due and waited for, locked until the transaction ends; those another replica is claiming are passed
 /// over.
 pub async fn lock_due<C: ConnectionTrait>(
@@ -53,7 +55,7 @@ pub async fn of_worker<C: ConnectionTrait>(
         return Ok(Vec::new());
     }
     let mut select = waiting::Entity::across_tenants()
-        .filter(waiting::Column::Id.is_in(ids.iter().copied()))
+        .filter(waiting::Column::Id.is_in(padded(ids)))
         .filter(waiting::Column::Answer.is_null());
     if let Some(agents) = agents {
         select = select.filter(waiting::Column::Agent.is_in(agents.iter().map(String::as_str)));
@@ -65,7 +67,7 @@ pub async fn of_worker<C: ConnectionTrait>(
 /// left out.
 pub async fn standing<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, bool)>, DbErr> {
     waiting::Entity::across_tenants()
-        .filter(waiting::Column::Id.is_in(ids.iter().copied()))
+        .filter(waiting::Column::Id.is_in(padded(ids)))
         .select_only()
         .columns([waiting::Column::Id, waiting::Column::Until])
         .expr_as(Expr::col(waiting::Column::Answer).is_not_null(), "answered")
@@ -79,7 +81,7 @@ pub fn wait_until(ids: &[Uuid], until: i64) -> UpdateStatement {
     Query::update()
         .table(waiting::Entity)
         .value(waiting::Column::Until, until)
-        .and_where(Expr::col(waiting::Column::Id).is_in(ids.iter().copied()))
+        .and_where(Expr::col(waiting::Column::Id).is_in(padded(ids)))
         .to_owned()
 }
 

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, futures::Notified};
 use uuid::Uuid;
 
 use super::{Item, PAGE};
+use crate::watch::Watcher;
 use crate::{Engine, database, store};
 
 /// Events kept at most: what one reading brings, beside what the one before it brought.
@@ -148,7 +149,9 @@ impl Engine {
         let mut tasks = open(&self.inner.sources.tasks);
         let source = tasks.entry(task).or_insert_with(|| {
             let source = Arc::new(Source::default());
-            tokio::spawn(read(self.clone(), task, source.clone()));
+            // Before the subscriber reads where it begins, so that whatever happens after that is heard of.
+            let news = self.bus().hub().watch.begin(task);
+            tokio::spawn(read(self.clone(), task, source.clone(), news));
             source
         });
         // Under the lock of all sources, so that this one cannot end between.
@@ -159,11 +162,11 @@ impl Engine {
 }
 
 /// Read a task's events for as long as somebody here wants them.
-async fn read(engine: Engine, task: Uuid, source: Arc<Source>) {
-    let mut news = engine.bus().hub().watch.begin(task);
+async fn read(engine: Engine, task: Uuid, source: Arc<Source>, mut news: Watcher) {
     while !ended(&engine, task, &source) {
-        let from = open(&source.state).cursor;
-        if let Some(from) = from
+        // Where nothing was heard of there is nothing to read: a subscriber of an idle task costs no statement.
+        let wanted = open(&source.state).cursor.filter(|cursor| news.latest().generation > *cursor);
+        if let Some(from) = wanted
             // Apart, as what an idle source need not have room for.
             && Box::pin(hand_out(&engine, task, &source, from)).await
         {

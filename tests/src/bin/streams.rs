@@ -99,7 +99,12 @@ async fn idle(options: &Options) -> bool {
         // The first ones pay for what all of them share.
         drop(Crowd::gather(port, &tasks[..1], 10).await);
         let cost = crowd::idle(process, port, &tasks, options.idle).await;
-        println!("\n{} idle streams {on}: {:.1} KiB each", cost.streams, kib(cost.bytes));
+        println!(
+            "\n{} idle streams {on}: {:.1} KiB each, beside {:.0} of the process",
+            cost.streams,
+            kib(cost.bytes),
+            kib(cost.before.resident)
+        );
         let (before, after) = crowd::come_and_go(process, port, &tasks, options.gone).await;
         let grown = after.resident.saturating_sub(before.resident);
         println!(
