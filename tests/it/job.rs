@@ -57,7 +57,7 @@ async fn every_task_is_done_and_told_without_redis() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_when_the_process_is_killed() {
-    let plan = Plan { every: Duration::from_millis(1_500), down: Duration::from_millis(200), flush: false };
+    let plan = Plan { every: Duration::from_millis(500), down: Duration::from_millis(200), flush: false };
     chaos(Setup::embedded(), plan).await;
 }
 
