@@ -16,6 +16,8 @@ pub struct Caller {
     pub agent: Arc<Agent>,
     /// The version it speaks, in which it is also notified. Operations do the same in every version.
     pub version: Version,
+    /// The W3C trace context of its request, as JSON: what it makes ready carries it to the worker.
+    pub trace: Option<String>,
 }
 
 impl Caller {
@@ -46,7 +48,7 @@ impl Engine {
     pub fn caller(&self, tenant: Tenant, agent: Option<&str>) -> Option<Caller> {
         let name = agent.unwrap_or(&self.settings().default_agent);
         let agent = self.settings().agents.get(name)?.clone();
-        Some(Caller { tenant, agent, version: Version::default() })
+        Some(Caller { tenant, agent, version: Version::default(), trace: None })
     }
 
     /// The agent a task belongs to. One that has left the configuration still has tasks to finish.

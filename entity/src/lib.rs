@@ -5,6 +5,7 @@
 //!
 //! Times are milliseconds since the epoch and bodies ProtoJSON text, for the reasons in `migration`.
 
+pub mod claim_gate;
 pub mod push_attempt;
 pub mod push_config;
 pub mod push_delivery;
@@ -18,8 +19,11 @@ pub mod task_event;
 pub mod task_log;
 pub mod task_message;
 pub mod tenant;
+pub mod undelivered;
+pub mod update_key;
 pub mod waiting_message;
 pub mod work;
+pub mod worker_session;
 
 /// The doors of an entity whose rows carry a tenant.
 macro_rules! sealed_by_tenant {

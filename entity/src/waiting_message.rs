@@ -35,6 +35,8 @@ pub struct Model {
     pub until: i64,
     pub answer: Option<String>,
     pub created_at: i64,
+    /// JSON: the W3C trace context of the request it came with.
+    pub trace: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -23,6 +23,12 @@ pub struct Model {
     pub seen_seq: i32,
     /// Grows with every write to the task.
     pub revision: i64,
+    /// JSON: the W3C trace context of the request that made the task ready.
+    pub trace: Option<String>,
+    /// Higher first.
+    pub priority: i16,
+    /// The context, where the agent's contexts run in series.
+    pub series: Option<String>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

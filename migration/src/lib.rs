@@ -12,6 +12,7 @@ mod m0001_tasks;
 mod m0002_push;
 mod m0003_version;
 mod m0004_direct;
+mod m0005_pools;
 
 /// Every migration in order.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0002_push::Push),
             Box::new(m0003_version::PushVersion),
             Box::new(m0004_direct::Direct),
+            Box::new(m0005_pools::Pools),
         ]
     }
 }

@@ -61,6 +61,8 @@ message! {
     pub struct PollResponse {
         /// The leases.
         leases: Vec<Lease> as "leases" [present];
+        /// Whether the platform asks the worker to take no more: the session is drained.
+        drain: bool as "drain";
     }
 
     /// A task held for one worker until the lease expires.
@@ -88,6 +90,98 @@ message! {
         /// Whether there is no task yet: `reply` answers the client with a message alone, and the first move, progress or artifact makes
         /// the task. A worker that knows nothing of this works all the same.
         direct: bool as "direct";
+        /// Artifacts of earlier leases whose last chunk is not there yet: this lease may go on with them, or start one anew by sending it
+        /// without `append`.
+        unfinished_artifacts: Vec<UnfinishedArtifact> as "unfinishedArtifacts";
+        /// The trace the task belongs to: that of the request that made it ready.
+        trace_context: Option<TraceContext> as "traceContext";
+        /// What the operator configured of the agent.
+        agent_settings: Option<AgentSettings> as "agentSettings";
+    }
+
+    /// An artifact without its last chunk.
+    pub struct UnfinishedArtifact {
+        /// The artifact's id.
+        artifact_id: String as "artifactId" [required];
+        /// How many chunks there are.
+        chunks: i32 as "chunks" [present];
+        /// How many bytes they have, as stored.
+        bytes: i64 as "bytes" [present];
+    }
+
+    /// A W3C trace context, as its headers have it.
+    pub struct TraceContext {
+        /// The header `traceparent`.
+        traceparent: String as "traceparent" [required];
+        /// The header `tracestate`; may be absent.
+        tracestate: String as "tracestate";
+    }
+
+    /// An agent as its workers need to know it.
+    pub struct AgentSettings {
+        /// How long a lease lives without a heartbeat, in seconds.
+        lease_seconds: f64 as "leaseSeconds" [present];
+        /// After so many deliveries without progress the platform fails the task.
+        max_deliveries: i32 as "maxDeliveries" [present];
+        /// Whether clients may cancel.
+        cancelable: bool as "cancelable" [present];
+        /// Parts of one message or artifact update at most.
+        max_parts: i32 as "maxParts" [present];
+        /// Artifacts of one task at most.
+        max_artifacts: i32 as "maxArtifacts" [present];
+        /// Bytes of all artifacts of one task at most.
+        max_artifact_bytes: i64 as "maxArtifactBytes" [present];
+        /// Whatever else the operator wrote for the workers of this agent.
+        settings: Option<Struct> as "settings";
+    }
+
+    /// Asks that a session gets no more work: `POST /sessions/{session}:drain`.
+    pub struct DrainRequest {
+        /// Whether what the session holds is released now, for others to claim.
+        release: bool as "release";
+    }
+
+    /// What draining a session led to.
+    pub struct DrainResponse {
+        /// How many leases were released.
+        released: i32 as "released" [present];
+    }
+
+    /// A nudge on the control stream: `GET /sessions/{session}/control`. It says nothing a heartbeat does not say, only earlier.
+    pub struct ControlEvent {
+        /// `cancel`: the client canceled the task. `message`: the client wrote; a heartbeat brings it. `lost`: the lease has ended
+        /// otherwise. `drain`: finish and take no more.
+        kind: String as "kind" [required];
+        /// The lease; absent for `drain`.
+        lease: String as "lease";
+        /// The task; absent for `drain`.
+        task_id: String as "taskId";
+        /// The task's state; absent where there is none to tell.
+        state: TaskState as "state";
+    }
+
+    /// The queue of one agent, as an autoscaler wants it.
+    pub struct QueueStats {
+        /// The agent.
+        agent: String as "agent" [required];
+        /// Tasks that a poll would get now.
+        ready: i64 as "ready" [present];
+        /// Tasks that wait for their time, for a running limit or for a task before them.
+        delayed: i64 as "delayed" [present];
+        /// Tasks held by workers.
+        in_flight: i64 as "inFlight" [present];
+        /// Tasks that wait for their client.
+        waiting: i64 as "waiting" [present];
+        /// How long the oldest of the ready ones has been ready, in seconds.
+        oldest_seconds: f64 as "oldestSeconds" [present];
+        /// Workers of the agent that were heard of in the last minute and do not drain.
+        workers: i64 as "workers" [present];
+    }
+
+    /// Every queue: `GET /queues`.
+    pub struct ListQueuesResponse {
+        /// One entry an agent, by name.
+        queues: Vec<QueueStats> as "queues" [present];
     }
 
     /// A lease as its holder names it.

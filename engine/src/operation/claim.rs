@@ -231,5 +231,7 @@ fn lease(
         history_cursor: i64::from(task.history_count),
         accepted_output_modes: task.output_modes.as_deref().map(from_text).transpose()?.unwrap_or_default(),
         direct: false,
+        trace_context: work.trace.as_deref().map(from_text).transpose()?,
+        ..Lease::default()
     })
 }

@@ -255,6 +255,7 @@ impl Engine {
             until: now + GRACE,
             answer: None,
             created_at: now,
+            trace: first.trace,
         })
     }
 

@@ -20,6 +20,8 @@ pub(super) struct First {
     pub(super) body: String,
     pub(super) metadata: Option<String>,
     pub(super) output_modes: Option<String>,
+    /// The trace context of the request, as JSON.
+    pub(super) trace: Option<String>,
 }
 
 /// A task that is not written yet.
@@ -47,6 +49,9 @@ impl First {
                 deliveries: 0,
                 seen_seq: 0,
                 revision: 1,
+                trace: self.trace,
+                priority: 0,
+                series: None,
             },
             message: task_message::Model { task_id: self.id, seq: 1, client: true, body: self.body },
             config: None,
@@ -87,6 +92,7 @@ impl NewTask {
             body: row.body.clone(),
             metadata: row.metadata.clone(),
             output_modes: row.output_modes.clone(),
+            trace: row.trace.clone(),
         };
         let mut new = first.begin(now);
         new.work = work::Model {

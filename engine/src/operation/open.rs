@@ -41,7 +41,8 @@ impl Engine {
             let text = self.secrets().open(row.id, sealed).map_err(Error::internal)?;
             let Inline { version, config } = from_text(&text)?;
             let version = Version::parse(&version).unwrap_or_default();
-            let maker = Caller { tenant: tenant.clone(), agent: self.agent_of(&row.agent), version };
+            let maker =
+                Caller { tenant: tenant.clone(), agent: self.agent_of(&row.agent), version, trace: row.trace.clone() };
             new.hook(self.new_push_config(&maker, row.id, &config, now)?);
         }
         let mut view = bare(&new.task)?;

@@ -47,6 +47,6 @@ impl Engine {
                 waiting.last_look()
             }
         };
-        Ok(PollResponse { leases })
+        Ok(PollResponse { leases, drain: false })
     }
 }

@@ -282,6 +282,7 @@ impl Engine {
             body: to_text(&message)?,
             metadata: request.metadata.as_ref().map(to_text).transpose()?,
             output_modes: output_modes(configuration)?,
+            trace: caller.trace.clone(),
         };
         Ok((first, message))
     }

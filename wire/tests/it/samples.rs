@@ -24,7 +24,8 @@ macro_rules! for_every_type {
             ListTaskPushNotificationConfigsRequest GetExtendedAgentCardRequest SendMessageResponse StreamResponse
             ListTaskPushNotificationConfigsResponse);
         for_every_type!(@ $function ($($argument),*) wire::worker:
-            SessionRequest SessionResponse PollRequest PollResponse Lease HeldLease HeartbeatRequest
+            SessionRequest SessionResponse PollRequest PollResponse Lease UnfinishedArtifact TraceContext AgentSettings
+            DrainRequest DrainResponse ControlEvent QueueStats ListQueuesResponse HeldLease HeartbeatRequest
             HeartbeatResponse LeaseStatus ReleaseRequest MoveRequest ReplyRequest Replied StatusChange Progress ArtifactUpdate
             ApplyRequest Update Applied TaskRecord ListAllTasksResponse PushConfigRecord AuthenticationScheme
             ListAllPushNotificationConfigsResponse);

@@ -1,0 +1,28 @@
+//! What an `Idempotency-Key` of a worker's call stands for: the answer the call was given.
+
+use sea_orm::entity::prelude::*;
+
+/// One key of one lease.
+#[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+#[sea_orm(table_name = "update_key")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub task_id: Uuid,
+    /// The lease's.
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub epoch: i64,
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub key: String,
+    /// Of the request in canonical form.
+    pub body_hash: String,
+    /// JSON: the first answer.
+    pub answer: String,
+    pub created_at: i64,
+}
+
+#[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+pub enum Relation {}
+
+impl ActiveModelBehavior for ActiveModel {}
+
+crate::belongs_to_task!();

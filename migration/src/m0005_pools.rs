@@ -1,0 +1,112 @@
+//! What worker pools stand on: who works, what is claimed first, what a repeated call is answered, what was given up.
+
+use sea_orm_migration::{prelude::*, schema::*};
+
+pub(crate) struct Pools;
+
+impl MigrationName for Pools {
+    fn name(&self) -> &str {
+        "m0005_pools"
+    }
+}
+
+#[async_trait::async_trait]
+impl MigrationTrait for Pools {
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+
+    async fn up(&self, m: &SchemaManager) -> Result<(), DbErr> {
+        for table in ["work", "waiting_message"] {
+            // The W3C trace context of the request that made the task ready.
+            m.alter_table(Table::alter().table(table).add_column(text_null("trace")).to_owned()).await?;
+        }
+        // Higher first.
+        m.alter_table(Table::alter().table("work").add_column(small_integer("priority").default(0)).to_owned()).await?;
+        // Of agents whose contexts run in series; else null.
+        m.alter_table(Table::alter().table("work").add_column(text_null("series")).to_owned()).await?;
+        worker_session(m).await?;
+        update_key(m).await?;
+        undelivered(m).await?;
+        claim_gate(m).await
+    }
+
+    async fn down(&self, m: &SchemaManager) -> Result<(), DbErr> {
+        for table in ["claim_gate", "undelivered", "update_key", "worker_session"] {
+            m.drop_table(Table::drop().table(table).if_exists().to_owned()).await?;
+        }
+        for (table, column) in
+            [("work", "series"), ("work", "priority"), ("work", "trace"), ("waiting_message", "trace")]
+        {
+            m.alter_table(Table::alter().table(table).drop_column(column).to_owned()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// One row per worker that introduced itself.
+async fn worker_session(m: &SchemaManager<'_>) -> Result<(), DbErr> {
+    m.create_table(
+        Table::create()
+            .table("worker_session")
+            .col(ColumnDef::new("id").text().not_null().primary_key())
+            // What it calls itself, for people.
+            .col(text("worker"))
+            // JSON: the names of its agents.
+            .col(text("agents"))
+            .col(boolean("draining"))
+            .col(big_integer("created_at"))
+            // Written in batches: up to some seconds old.
+            .col(big_integer("seen_at"))
+            .to_owned(),
+    )
+    .await?;
+    m.create_index(Index::create().name("worker_session_seen").table("worker_session").col("seen_at").to_owned()).await
+}
+
+/// What an `Idempotency-Key` of a worker's call stands for.
+async fn update_key(m: &SchemaManager<'_>) -> Result<(), DbErr> {
+    m.create_table(
+        Table::create()
+            .table("update_key")
+            .col(uuid("task_id"))
+            .col(big_integer("epoch"))
+            .col(text("key"))
+            .col(text("body_hash"))
+            // JSON: the first answer.
+            .col(text("answer"))
+            .col(big_integer("created_at"))
+            .primary_key(Index::create().col("task_id").col("epoch").col("key"))
+            .to_owned(),
+    )
+    .await?;
+    m.create_index(Index::create().name("update_key_age").table("update_key").col("created_at").to_owned()).await
+}
+
+/// Tasks the platform failed because no worker finished them.
+async fn undelivered(m: &SchemaManager<'_>) -> Result<(), DbErr> {
+    m.create_table(
+        Table::create()
+            .table("undelivered")
+            .col(pk_uuid("task_id"))
+            .col(text("tenant"))
+            .col(text("agent"))
+            .col(integer("deliveries"))
+            // Who held it last.
+            .col(text_null("worker"))
+            .col(big_integer("failed_at"))
+            // The task it was sent again as.
+            .col(uuid_null("resent_as"))
+            .to_owned(),
+    )
+    .await?;
+    m.create_index(Index::create().name("undelivered_listed").table("undelivered").col("failed_at").to_owned()).await
+}
+
+/// One row per agent whose claims count what is running: they take it in turns.
+async fn claim_gate(m: &SchemaManager<'_>) -> Result<(), DbErr> {
+    m.create_table(
+        Table::create().table("claim_gate").col(ColumnDef::new("agent").text().not_null().primary_key()).to_owned(),
+    )
+    .await
+}
