@@ -3,9 +3,12 @@
 //!
 //! One thread does it all, for that is the cheapest on a machine that the measured processes share.
 
+mod book;
+mod claims;
 mod database;
 mod events;
 mod figures;
+mod goals;
 mod load;
 mod meter;
 mod options;
@@ -14,6 +17,8 @@ mod process;
 mod receiver;
 mod report;
 mod scenario;
+mod updates;
+mod worker;
 
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -56,14 +61,14 @@ async fn run(options: Options) -> Result<(), String> {
     };
     let all = bench.options.is_all();
     for scenario in scenarios {
-        if all && scenario == options::Name::Events && !bench.platform.knows(&bench.options.events_agent).await? {
-            tell(std::io::stderr(), "events: left out, there is no agent for it\n");
+        if all && scenario.needs_agent() && !bench.platform.knows(&bench.options.agent).await? {
+            tell(std::io::stderr(), &format!("{scenario:?}: left out, there is no agent for it\n").to_lowercase());
             continue;
         }
         tell(std::io::stderr(), &format!("{scenario:?} ...\n").to_lowercase());
         bench.run(scenario).await?;
     }
-    let report = Report::new(bench.measurements);
+    let report = Report::new(bench.measurements, bench.platform.replicas());
     let text = match json {
         true => serde_json::to_string_pretty(&report).map_err(|error| format!("printing JSON: {error}"))? + "\n",
         false => report.text(),

@@ -89,13 +89,33 @@ impl Meter {
         Before { at: Instant::now(), usage: self.processes.usage(), counters: None }
     }
 
-    /// Adds to a measurement what its cycles cost.
-    pub(crate) async fn end(&mut self, before: Before, mut measurement: Measurement) -> Result<Measurement, String> {
+    /// Adds to a measurement what its cycles cost the processes.
+    pub(crate) fn end_without_database(&self, before: &Before, mut measurement: Measurement) -> Measurement {
         let usage = self.processes.usage().since(&before.usage);
         let cycles = measurement.figures.count;
         if !self.processes.is_empty() && cycles > 0 {
             measurement.cpu = Some(cpu(&usage, cycles, before.at.elapsed()));
         }
+        measurement
+    }
+
+    /// What the database does by itself in that time: its transactions, and CPU of all processes as a share of one core. Nothing
+    /// without a database.
+    pub(crate) async fn idle(&mut self, time: Duration) -> Result<Option<(Figures, f64)>, String> {
+        let Before { at, usage, counters: Some(counters) } = self.begin().await? else { return Ok(None) };
+        tokio::time::sleep(time).await;
+        let (Some(database), seconds) = (&mut self.database, at.elapsed().as_secs_f64()) else { return Ok(None) };
+        let share = self.processes.usage().since(&usage).servers() / seconds;
+        // One look of ours is in it.
+        let count = ((database.counters().await? - counters).transactions - 1).max(0) as usize;
+        let figures = Figures { count, seconds, per_second: count as f64 / seconds, ..Figures::default() };
+        Ok(Some((figures, share)))
+    }
+
+    /// Adds to a measurement what its cycles cost.
+    pub(crate) async fn end(&mut self, before: Before, measurement: Measurement) -> Result<Measurement, String> {
+        let mut measurement = self.end_without_database(&before, measurement);
+        let cycles = measurement.figures.count;
         if let (Some(earlier), Some(database)) = (before.counters, &mut self.database) {
             let written = database.counters().await?;
             tokio::time::sleep(Database::LAG).await;

@@ -17,7 +17,7 @@ figures that mean something: `others` is the share of it that went to processes 
   bench --database-url postgres://... ceiling send
                                                   the same, next to what Postgres can commit, and what a cycle commits";
 
-/// Measures a running Taskyard: task cycles, reads, lists and webhooks, next to what its database can do.
+/// Measures a running Taskyard: task cycles, reads, lists, webhooks, events and claims, next to what its database can do.
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = AFTER_HELP, max_term_width = 120)]
 pub(crate) struct Options {
@@ -30,9 +30,9 @@ pub(crate) struct Options {
     /// Another replica, where `events` follows what it writes at the first one; else the last of --url.
     #[arg(long, value_name = "URL")]
     pub(crate) far_url: Option<reqwest::Url>,
-    /// The agent whose tasks `events` works on itself: it must be there, and no worker may serve it.
+    /// The agent whose tasks `events`, `claims` and `updates` work on themselves: it must be there, and no worker may serve it.
     #[arg(long, value_name = "NAME", default_value = "bench")]
-    pub(crate) events_agent: String,
+    pub(crate) agent: String,
     /// How long each measurement lasts.
     #[arg(long, value_name = "N", default_value = "10", value_parser = seconds)]
     pub(crate) seconds: Duration,
@@ -42,7 +42,10 @@ pub(crate) struct Options {
     /// Concurrent clients of `send` and `ceiling`, one measurement each.
     #[arg(long, value_name = "N,...", default_value = "1,16,64", value_delimiter = ',', value_parser = clients)]
     pub(crate) clients: Vec<usize>,
-    /// Concurrent clients of `get`, `list` and `webhooks`, and tasks of `events`.
+    /// Workers of `claims` that wait for work.
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = clients)]
+    pub(crate) pollers: usize,
+    /// Concurrent clients of `get`, `list`, `webhooks` and `updates`, and tasks of `events`.
     #[arg(long, value_name = "N", default_value = "16", value_parser = clients)]
     pub(crate) readers: usize,
     /// Text of every message; the demo agent gives it back.
@@ -91,6 +94,17 @@ pub(crate) enum Name {
     Webhooks,
     /// Events of a fixed rate, from the worker to a subscriber at another replica.
     Events,
+    /// Sends of a fixed rate until each is claimed by one of many idle workers, and what those cost the database.
+    Claims,
+    /// Whole tasks whose worker reports at once, and the same step by step.
+    Updates,
+}
+
+impl Name {
+    /// Whether this process is the worker: it takes an agent that nobody else serves.
+    pub(crate) fn needs_agent(self) -> bool {
+        matches!(self, Name::Events | Name::Claims | Name::Updates)
+    }
 }
 
 impl Options {
@@ -104,7 +118,16 @@ impl Options {
     /// # Errors
     /// A scenario lacks what it needs.
     pub(crate) fn scenarios(&self) -> Result<Vec<Name>, String> {
-        const ALL: [Name; 6] = [Name::Ceiling, Name::Send, Name::Get, Name::List, Name::Webhooks, Name::Events];
+        const ALL: [Name; 8] = [
+            Name::Ceiling,
+            Name::Send,
+            Name::Get,
+            Name::List,
+            Name::Webhooks,
+            Name::Events,
+            Name::Claims,
+            Name::Updates,
+        ];
         if self.scenarios.contains(&Name::Ceiling) && self.database_url.is_none() {
             return Err("`ceiling` needs --database-url: it measures the database".to_owned());
         }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 const MEDIA_TYPE: HeaderValue = HeaderValue::from_static("application/a2a+json");
 
-/// The longest that a stream lasts.
+/// The longest that a stream lasts, or a poll.
 const LONG: Duration = Duration::from_secs(24 * 3_600);
 
 /// Asks the platform, its replicas in turn.
@@ -120,24 +120,51 @@ impl Platform {
         parse(&self.get(path).await?)
     }
 
-    /// Posts something to the first replica.
+    /// Posts something to a replica, counted round and round.
     ///
     /// # Errors
     /// It is refused, or not answered.
     pub(crate) async fn post(
         &self,
+        replica: usize,
         path: &str,
         headers: &[(&'static str, String)],
         body: &Value,
     ) -> Result<Value, String> {
-        let mut request = Request::new(Method::POST, url(&format!("{}{path}", self.bases[0]))?);
+        parse(&self.ask(self.to_post(replica, path, headers, body)?).await?)
+    }
+
+    /// Asks a replica for work, as long as it lets us wait.
+    ///
+    /// # Errors
+    /// It is refused, or not answered.
+    pub(crate) async fn poll(&self, replica: usize, body: &Value) -> Result<Value, String> {
+        let mut request = self.to_post(replica, "/worker/v1/leases:poll", &[], body)?;
+        *request.timeout_mut() = Some(LONG);
+        parse(&self.ask(request).await?)
+    }
+
+    fn to_post(
+        &self,
+        replica: usize,
+        path: &str,
+        headers: &[(&'static str, String)],
+        body: &Value,
+    ) -> Result<Request, String> {
+        let base = &self.bases[replica % self.bases.len()];
+        let mut request = Request::new(Method::POST, url(&format!("{base}{path}"))?);
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in headers {
             let value = HeaderValue::from_str(value).map_err(|error| format!("the header {name}: {error}"))?;
             request.headers_mut().insert(*name, value);
         }
         *request.body_mut() = Some(body.to_string().into());
-        parse(&self.ask(request).await?)
+        Ok(request)
+    }
+
+    /// How many replicas are asked in turn.
+    pub(crate) fn replicas(&self) -> usize {
+        self.bases.len()
     }
 
     /// Whether an agent is there.

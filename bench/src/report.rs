@@ -1,21 +1,11 @@
-//! The report for people, and the goals that the figures are held against.
+//! The report for people.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::goals::{Goal, goals};
 use crate::meter::Measurement;
-
-/// The clients at which the goals hold.
-const CLIENTS: usize = 16;
-/// Whole task cycles a second.
-const CYCLES: f64 = 600.0;
-/// CPU milliseconds over all processes for a cycle.
-const CPU: f64 = 2.0;
-/// Of what the database could commit.
-const SHARE: f64 = 1.0 / 3.0;
-/// Milliseconds that all but one event in a hundred may take from the worker to a subscriber.
-const EVENT: f64 = 50.0;
 
 /// All that was measured.
 #[derive(Debug, Serialize)]
@@ -25,19 +15,10 @@ pub(crate) struct Report {
     pub(crate) goals: Vec<Goal>,
 }
 
-/// One goal, and how near the figures came.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Goal {
-    pub(crate) goal: String,
-    pub(crate) found: String,
-    /// `None` when what it takes was not measured.
-    pub(crate) reached: Option<bool>,
-}
-
 impl Report {
-    pub(crate) fn new(measurements: Vec<Measurement>) -> Report {
-        let goals = goals(&measurements);
+    /// A report of a platform with so many replicas.
+    pub(crate) fn new(measurements: Vec<Measurement>, replicas: usize) -> Report {
+        let goals = goals(&measurements, replicas);
         Report { measurements, goals }
     }
 
@@ -58,7 +39,7 @@ impl Report {
             }
         }
         if self.goals.iter().any(|goal| goal.reached.is_some()) {
-            line(&mut text, format_args!("\nGoals, at {CLIENTS} clients on a quiet machine"));
+            line(&mut text, format_args!("\nGoals, on a quiet machine"));
             for Goal { goal, found, reached } in &self.goals {
                 let mark = reached.map_or("?", |reached| if reached { "yes" } else { "NO" });
                 line(&mut text, format_args!("  {mark:<4} {goal}: {found}"));
@@ -66,59 +47,6 @@ impl Report {
         }
         text
     }
-}
-
-fn goals(measurements: &[Measurement]) -> Vec<Goal> {
-    let at = |name| measurements.iter().find(|found| found.name == name && found.clients == CLIENTS);
-    let (send, ceiling) = (at("send"), at("ceiling").map(|ceiling| ceiling.figures.per_second));
-    let unknown = |missing: &str| (format!("not measured ({missing})"), None);
-
-    let rate = send.map(|send| send.figures.per_second);
-    let (cycles, cycles_reached) = match rate {
-        Some(rate) => (format!("{rate:.0}"), Some(rate >= CYCLES)),
-        None => unknown("`send`"),
-    };
-    let (used, used_reached) = match send.and_then(|send| send.cpu.as_ref()) {
-        Some(cpu) => {
-            let with = cpu.all + cpu.client;
-            (format!("{:.2} ms, {with:.2} with the bench's own", cpu.all), Some(cpu.all <= CPU))
-        }
-        None => unknown("--pid or --pids-of"),
-    };
-    let (share, share_reached) = match (rate, ceiling, send.and_then(|send| send.database)) {
-        (Some(rate), Some(ceiling), Some(done)) if done.commits > 0.0 => {
-            let could = ceiling / done.commits;
-            let found = format!(
-                "{ceiling:.0} commits a second / {:.2} a cycle = {could:.0}, of which {rate:.0} are {:.0} %",
-                done.commits,
-                rate / could * 100.0
-            );
-            (found, Some(rate >= could * SHARE))
-        }
-        _ => unknown("`ceiling` and `send` with --database-url"),
-    };
-    let (event, event_reached) = match at("events").filter(|events| events.figures.count > 0) {
-        Some(events) => (format!("{:.1} ms", events.figures.p99), Some(events.figures.p99 < EVENT)),
-        None => unknown("`events`"),
-    };
-    vec![
-        Goal { goal: format!("at least {CYCLES} cycles a second"), found: cycles, reached: cycles_reached },
-        Goal {
-            goal: format!("at most {CPU} ms of CPU a cycle over all processes"),
-            found: used,
-            reached: used_reached,
-        },
-        Goal {
-            goal: "at least a third of the commit ceiling over the commits of a cycle".to_owned(),
-            found: share,
-            reached: share_reached,
-        },
-        Goal {
-            goal: format!("p99 of an event from worker to subscriber below {EVENT} ms"),
-            found: event,
-            reached: event_reached,
-        },
-    ]
 }
 
 fn title(measurement: &Measurement) -> String {
@@ -203,59 +131,20 @@ fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::database::Done;
-    use crate::figures::Figures;
-    use crate::meter::Cpu;
-
-    fn measurement(name: &'static str, per_second: f64) -> Measurement {
-        Measurement::new(name, CLIENTS, Figures { count: 10, per_second, ..Figures::default() })
-    }
-
-    fn reached(measurements: Vec<Measurement>) -> Vec<Option<bool>> {
-        Report::new(measurements).goals.iter().map(|goal| goal.reached).collect()
-    }
-
-    fn cost(send: &mut Measurement, cpu: f64, commits: f64) {
-        let of = std::collections::BTreeMap::from([("api".to_owned(), cpu)]);
-        send.cpu = Some(Cpu { all: cpu, of: of.clone(), client: 0.3, seconds: of, others: 0.0 });
-        send.database = Some(Done { commits, transactions: 5.0, log_bytes: 9.0 });
-    }
-
-    #[test]
-    fn a_goal_needs_what_it_is_about() {
-        assert_eq!(reached(vec![]), [None, None, None, None]);
-        assert_eq!(reached(vec![measurement("send", 600.0)]), [Some(true), None, None, None]);
-    }
-
-    #[test]
-    fn goals_are_reached_or_not() {
-        let mut send = measurement("send", 500.0);
-        cost(&mut send, 2.0, 3.0);
-        assert_eq!(
-            reached(vec![measurement("ceiling", 4_500.0), send.clone()]),
-            [Some(false), Some(true), Some(true), None]
-        );
-        cost(&mut send, 2.1, 3.0);
-        assert_eq!(reached(vec![measurement("ceiling", 4_600.0), send]), [Some(false), Some(false), Some(false), None]);
-    }
-
-    #[test]
-    fn events_have_a_goal_of_their_own() {
-        for (p99, fine) in [(49.9, true), (50.0, false)] {
-            let mut events = measurement("events", 200.0);
-            events.figures.p99 = p99;
-            assert_eq!(reached(vec![events]), [None, None, None, Some(fine)]);
-        }
-    }
+    use crate::goals::tests::{cost, measurement};
 
     #[test]
     fn the_text_names_figures_costs_and_goals() {
-        let mut send = measurement("send", 612.34);
+        let mut send = measurement("send", 16, 612.34);
         cost(&mut send, 1.5, 3.0);
-        let text = Report::new(vec![measurement("ceiling", 3_000.0), send]).text();
-        for part in
-            ["send at 16", "612.3", "1.500", "yes  at least 600 cycles a second: 612", "= 1000, of which 612 are 61 %"]
-        {
+        let text = Report::new(vec![measurement("ceiling", 16, 3_000.0), send], 1).text();
+        for part in [
+            "send at 16",
+            "612.3",
+            "1.500",
+            "yes  at least 600 cycles a second, 16 clients: 612",
+            "= 1000, of which 612 are 61 %",
+        ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
     }

@@ -3,12 +3,14 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::claims::{self, Claims};
 use crate::events::{Events, RATE};
 use crate::load::closed_loops;
 use crate::meter::{Measurement, Meter};
 use crate::options::{Name, Options};
 use crate::platform::{Platform, Template};
 use crate::receiver::Receiver;
+use crate::updates::{self, Way};
 
 /// What every scenario works with.
 pub(crate) struct Bench {
@@ -32,6 +34,8 @@ impl Bench {
             Name::List => self.list().await,
             Name::Webhooks => self.webhooks().await,
             Name::Events => self.events().await,
+            Name::Claims => self.claims().await,
+            Name::Updates => self.updates().await,
         }
     }
 
@@ -157,7 +161,7 @@ impl Bench {
 
     async fn events(&mut self) -> Result<(), String> {
         let (number, patience) = (self.options.readers, self.options.timeout);
-        let events = Events::begin(self.platform.clone(), &self.options.events_agent, number).await?;
+        let events = Events::begin(self.platform.clone(), &self.options.agent, number).await?;
         events.run(self.options.warm_up, patience).await;
         let before = self.meter.begin().await?;
         let followed = events.run(self.options.seconds, patience).await;
@@ -168,6 +172,45 @@ impl Bench {
         self.measurements.push(measurement.note(format!(
             "{RATE} a second over {number} tasks; from when the worker was to write, its commit included, to a subscriber at {place}"
         )));
+        Ok(())
+    }
+
+    async fn claims(&mut self) -> Result<(), String> {
+        let (number, patience) = (self.options.pollers, self.options.timeout);
+        let claims = Claims::begin(self.platform.clone(), &self.options.agent, number).await?;
+        claims.run(self.options.warm_up, patience).await;
+        let before = self.meter.begin().await?;
+        let (notes, elapsed) = claims.run(self.options.seconds, patience).await;
+        let measurement = Measurement::new("claims", number, notes.sum_up(elapsed));
+        let measurement = self.meter.end_without_database(&before, measurement);
+        let rate = claims::RATE;
+        self.measurements.push(measurement.note(format!(
+            "{rate} sends a second; from when one was due, its commit included, to the answer of the poll that got it"
+        )));
+        let idle = self.meter.idle(self.options.seconds.max(IDLE)).await?;
+        self.measurements.extend(idle.map(|(figures, share)| {
+            let (replicas, cores) = (self.platform.replicas(), share * 100.0);
+            let each = figures.per_second / replicas as f64;
+            Measurement::new("idle", number, figures).note(format!(
+                "transactions while nothing is sent, {each:.1} a second for each of {replicas} replicas polled, \
+                 everything that runs included; all processes take {cores:.1} % of a core"
+            ))
+        }));
+        Ok(())
+    }
+
+    async fn updates(&mut self) -> Result<(), String> {
+        for (artifacts, batch, steps) in updates::SIZES {
+            for (name, way) in [(batch, Way::Batch), (steps, Way::Steps)] {
+                let mut clients = Vec::new();
+                for number in 0..self.options.readers {
+                    let (platform, agent) = (self.platform.clone(), &self.options.agent);
+                    clients.push(updates::client(platform, number, agent, artifacts, way).await?);
+                }
+                let measurement = self.measure(name, clients).await?;
+                self.measurements.push(measurement.note(way.note(artifacts)));
+            }
+        }
         Ok(())
     }
 
@@ -188,6 +231,9 @@ impl Bench {
         self.meter.end(before, Measurement::new(name, number, notes.sum_up(elapsed))).await
     }
 }
+
+/// The shortest look at the database while nothing happens: its counters lag by some seconds.
+const IDLE: Duration = Duration::from_secs(20);
 
 /// Waits until the ends of so many tasks were told, or it takes too long.
 async fn drain(receiver: &Receiver, tasks: usize, at_most: Duration) {
