@@ -18,6 +18,7 @@ mod document;
 mod failure;
 mod grpc;
 mod health;
+mod hold;
 mod jsonrpc;
 mod log;
 mod operation;

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use engine::operation::{AllPushConfigs, AllTasks};
-use engine::{LeaseClaim, LeaseName};
 use poem_openapi::OpenApi;
 use poem_openapi::param::Header;
-use uuid::Uuid;
 use wire::worker::{
-    Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse, LEASE_HEADER,
+    Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse,
     ListAllPushNotificationConfigsResponse, ListAllTasksResponse, MoveRequest, PollRequest, PollResponse,
     ReleaseRequest, Replied, ReplyRequest, SessionRequest, SessionResponse, StatusChange, Update,
 };
@@ -17,8 +15,9 @@ use wire::{Error, TaskState, Tenant};
 use crate::answer::{Empty, Media, Reply, answer as reply, nothing};
 use crate::app::Shared;
 use crate::body::{Body, MaybeBody};
-use crate::call::{Call, Path};
+use crate::call::{Call, Key, Path};
 use crate::failure::{self, Failure};
+use crate::hold::{Hold, read_epoch};
 use crate::log::Served;
 use crate::query::Asked;
 use crate::verbs::{Found, Handler, Table};
@@ -29,9 +28,6 @@ pub(crate) const PREFIX: &str = "/worker/v1";
 
 /// The operations, as the document has them.
 pub(crate) struct Workers;
-
-/// A lease header, or none.
-type Text = Header<Option<String>>;
 
 #[OpenApi]
 impl Workers {
@@ -62,11 +58,14 @@ impl Workers {
         lease: Path,
         /// The lease's epoch.
         #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        epoch: Header<Option<String>>,
+        /// Makes the call safe to repeat for 24 hours: the same key, epoch and body are answered as the first time.
+        #[oai(name = "Idempotency-Key")]
+        key: Key,
         body: MaybeBody<ReleaseRequest>,
     ) -> Result<Empty, Failure> {
         let epoch = epoch.0.ok_or_else(|| Error::invalid(EPOCH_HEADER, "is required"))?;
-        call.engine.release(&call.worker, &lease.0, read_epoch(&epoch)?, body.0).await?;
+        call.engine.release(&call.worker, &lease.0, read_epoch(&epoch)?, key.0, body.0).await?;
         nothing()
     }
 
@@ -77,15 +76,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "work", Update::Work).await
+        make(call, id, hold, body.0, "work", Update::Work).await
     }
 
     /// Ask the client for input.
@@ -95,15 +89,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "requireInput", Update::RequireInput).await
+        make(call, id, hold, body.0, "requireInput", Update::RequireInput).await
     }
 
     /// Ask the client for an authorization.
@@ -113,15 +102,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "requireAuth", Update::RequireAuth).await
+        make(call, id, hold, body.0, "requireAuth", Update::RequireAuth).await
     }
 
     /// Finish a task.
@@ -131,15 +115,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "complete", Update::Complete).await
+        make(call, id, hold, body.0, "complete", Update::Complete).await
     }
 
     /// Finish a task with an error.
@@ -149,15 +128,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "fail", Update::Fail).await
+        make(call, id, hold, body.0, "fail", Update::Fail).await
     }
 
     /// Decline a task.
@@ -167,15 +141,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: MaybeBody<MoveRequest>,
     ) -> Reply<Applied> {
-        make(call, id, lease, epoch, body.0, "reject", Update::Reject).await
+        make(call, id, hold, body.0, "reject", Update::Reject).await
     }
 
     /// Add an artifact to a task, replace one, or append to one.
@@ -185,16 +154,11 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: Body<ArtifactUpdate>,
     ) -> Reply<Applied> {
         wire::validate(&body.0)?;
-        one(call, id, lease, epoch, "artifact", Update::Artifact(body.0), None).await
+        one(call, id, hold, "artifact", Update::Artifact(body.0), None).await
     }
 
     /// Answer the client with a message. Where the lease is `direct` the message is all of the answer and there is no task; where there
@@ -205,16 +169,10 @@ impl Workers {
         call: &Call,
         /** The task, or the one there would be. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: Body<ReplyRequest>,
     ) -> Reply<Replied> {
-        let claim = claim(&id.0, lease.0, epoch.0)?;
-        reply(&call.engine.reply(&call.worker, &id.0, claim, body.0).await?)
+        reply(&call.engine.reply(&call.worker, &id.0, hold.lease, hold.key, body.0).await?)
     }
 
     /// Several updates of one task in one transaction: all of them or none.
@@ -224,16 +182,10 @@ impl Workers {
         call: &Call,
         /** The task. */
         id: Path,
-        /** The lease the task is held by. */
-        #[oai(name = "Taskyard-Lease")]
-        lease: Text,
-        /** The lease's epoch. */
-        #[oai(name = "Taskyard-Epoch")]
-        epoch: Text,
+        hold: Hold,
         body: Body<ApplyRequest>,
     ) -> Reply<Applied> {
-        let claim = claim(&id.0, lease.0, epoch.0)?;
-        reply(&call.engine.apply(&call.worker, &id.0, claim, body.0).await?)
+        reply(&call.engine.apply(&call.worker, &id.0, hold.lease, hold.key, body.0).await?)
     }
 
     /// Every task of the worker's agents, in the order of creation.
@@ -293,8 +245,7 @@ impl Workers {
 async fn make(
     call: &Call,
     id: Path,
-    lease: Text,
-    epoch: Text,
+    hold: Hold,
     request: MoveRequest,
     member: &str,
     update: fn(StatusChange) -> Update,
@@ -302,54 +253,30 @@ async fn make(
     wire::validate(&request)?;
     let MoveRequest { status_message, metadata, cancelable } = request;
     let update = update(StatusChange { status_message, metadata });
-    one(call, id, lease, epoch, member, update, cancelable).await
+    one(call, id, hold, member, update, cancelable).await
 }
 
 /// Apply one update. What the batch calls `updates[0].{member}` is the request's own body here.
 async fn one(
     call: &Call,
     id: Path,
-    lease: Text,
-    epoch: Text,
+    hold: Hold,
     member: &str,
     update: Update,
     cancelable: Option<bool>,
 ) -> Reply<Applied> {
-    let claim = claim(&id.0, lease.0, epoch.0)?;
     let request = ApplyRequest { updates: vec![update], cancelable };
-    let applied = call.engine.apply(&call.worker, &id.0, claim, request).await.map_err(|mut error| {
-        let inside = format!("updates[0].{member}.");
-        for violation in &mut error.violations {
-            if let Some(field) = violation.field.strip_prefix(&inside) {
-                violation.field = field.to_owned();
+    let applied =
+        call.engine.apply(&call.worker, &id.0, hold.lease, hold.key, request).await.map_err(|mut error| {
+            let inside = format!("updates[0].{member}.");
+            for violation in &mut error.violations {
+                if let Some(field) = violation.field.strip_prefix(&inside) {
+                    violation.field = field.to_owned();
+                }
             }
-        }
-        if error.violations.is_empty() { error } else { Error::invalid_all(error.violations) }
-    })?;
+            if error.violations.is_empty() { error } else { Error::invalid_all(error.violations) }
+        })?;
     reply(&applied)
-}
-
-/// The lease a request names in its headers: both of them or neither.
-///
-/// # Errors
-/// `InvalidParams` naming the header.
-fn claim(task: &str, lease: Option<String>, epoch: Option<String>) -> Result<Option<LeaseClaim>, Error> {
-    let missing = |header: &str| Err(Error::invalid(header, "is required: a lease is named by its id and its epoch"));
-    let (lease, epoch) = match (lease, epoch) {
-        (None, None) => return Ok(None),
-        (Some(_), None) => return missing(EPOCH_HEADER),
-        (None, Some(_)) => return missing(LEASE_HEADER),
-        (Some(lease), Some(epoch)) => (lease, epoch),
-    };
-    let name: LeaseName = lease.parse().map_err(|_| Error::invalid(LEASE_HEADER, "is not the name of a lease"))?;
-    // The lease of another task is never this one's: the engine says LEASE_LOST of a lease that nobody has.
-    let of_this_task = Uuid::try_parse(task).is_ok_and(|task| task == name.task);
-    let id = if of_this_task { name.lease } else { Uuid::nil() };
-    Ok(Some(LeaseClaim { id, epoch: read_epoch(&epoch)? }))
-}
-
-fn read_epoch(text: &str) -> Result<i64, Error> {
-    text.trim().parse().map_err(|_| Error::invalid(EPOCH_HEADER, "must be an integer"))
 }
 
 fn read_state(name: &str) -> Result<TaskState, Error> {

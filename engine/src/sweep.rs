@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::store::WriteError;
 use crate::{Engine, store};
 
 /// Tasks asked about in one statement.
@@ -39,8 +40,7 @@ impl Engine {
     /// Forget idempotency keys whose time is over, in small batches.
     pub(crate) async fn sweep_keys(&self) {
         loop {
-            let oldest = self.clock().now() - self.settings().key_lifetime.as_millis() as i64;
-            match store::send_key::forget_some(self.store(), oldest, BATCH as u64).await {
+            match self.forget_old_keys().await {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(error) => {
@@ -49,5 +49,16 @@ impl Engine {
             }
             tokio::time::sleep(Duration::from_secs(60)).await;
         }
+    }
+
+    /// Forget some keys of sends and of workers' writes that are too old; whether there may be more.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn forget_old_keys(&self) -> Result<bool, WriteError> {
+        let oldest = self.clock().now() - self.settings().key_lifetime.as_millis() as i64;
+        let sends = store::send_key::forget_some(self.store(), oldest, BATCH as u64).await?;
+        let updates = store::update_key::forget_some(self.store(), oldest, BATCH as u64).await?;
+        Ok(sends || updates)
     }
 }

@@ -72,6 +72,7 @@ async fn update_key(m: &SchemaManager<'_>) -> Result<(), DbErr> {
             .col(uuid("task_id"))
             .col(big_integer("epoch"))
             .col(text("key"))
+            .col(text("agent"))
             .col(text("body_hash"))
             // JSON: the first answer.
             .col(text("answer"))

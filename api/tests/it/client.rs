@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::Options;
 use engine::{Bus, Clock, Engine, Ids, Parts, SecretKey, Settings, Store};
-use poem::http::Method;
+use poem::http::{HeaderValue, Method};
 use poem::test::{TestClient, TestRequestBuilder};
 use poem::{Endpoint, Response};
 use sea_orm::{ConnectionTrait, Statement};
@@ -143,13 +143,24 @@ impl<E: Endpoint<Output = Response>> Platform<E> {
 
     /// A request of the worker that holds `held`.
     pub(crate) async fn work(&self, held: &Held, verb: &str, body: Value) -> Answer {
-        let path = format!("/worker/v1/tasks/{}:{verb}", held.task);
-        let request = self
+        self.work_with(held, verb, body, &[]).await
+    }
+
+    /// The same with these headers more, which need not be text.
+    pub(crate) async fn work_with(&self, held: &Held, verb: &str, body: Value, more: &[(&str, &[u8])]) -> Answer {
+        let path = match verb {
+            "release" => format!("/worker/v1/leases/{}:release", held.lease),
+            verb => format!("/worker/v1/tasks/{}:{verb}", held.task),
+        };
+        let mut request = self
             .client
             .post(path)
             .header("Taskyard-Lease", &held.lease)
             .header("Taskyard-Epoch", &held.epoch)
             .content_type("application/json");
+        for (name, value) in more {
+            request = request.header(*name, HeaderValue::from_bytes(value).unwrap());
+        }
         Answer::of(request.body(body.to_string())).await
     }
 
@@ -164,6 +175,8 @@ impl<E: Endpoint<Output = Response>> Platform<E> {
             "work",
             "waiting_message",
             "send_key",
+            "update_key",
+            "undelivered",
             "push_config",
             "push_lane",
             "push_delivery",

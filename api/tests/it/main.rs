@@ -21,4 +21,5 @@ mod smoke;
 mod socket;
 mod streams;
 mod table;
+mod update_keys;
 mod v03;

@@ -1,10 +1,14 @@
 //! The agent side's moves, progress and artifacts: one or several updates of one task in one transaction. The seven moves of the worker
 //! surface are this with one update.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
 use wire::worker::{Applied, ApplyRequest, Update};
 use wire::{Error, Message, Move};
 
 use super::task_id;
+use super::update_key::UpdateKey;
 use crate::change::{Change, KnownArtifact, LeaseClaim};
 use crate::settings::Agent;
 use crate::store::Write;
@@ -12,7 +16,8 @@ use crate::store::task::TaskAndWork;
 use crate::{Engine, Worker, database, store};
 
 impl Engine {
-    /// Apply every update in order, or none. On a message that waits for a direct answer the first update makes the task.
+    /// Apply every update in order, or none. On a message that waits for a direct answer the first update makes the task. `key` is the
+    /// call's `Idempotency-Key`: a repeat is given the first answer, also when the lease has ended by now.
     ///
     /// # Errors
     /// In this order: `InvalidParams`; `TaskNotFound`; `LeaseLost` or `LeaseRequired`; `TaskStateConflict`; `ResourceExhausted` over a
@@ -22,13 +27,48 @@ impl Engine {
         worker: &Worker,
         task: &str,
         lease: Option<LeaseClaim>,
+        key: Option<String>,
         request: ApplyRequest,
     ) -> Result<Applied, Error> {
         wire::validate(&request)?;
         let id = task_id(task)?;
+        let key = UpdateKey::of(key, id, lease, "apply", &request)?;
+        self.apply_under(worker, id, lease, key.as_ref(), &request, |applied| applied).await
+    }
+
+    /// The same under a key that may be another operation's, whose answer `answer` makes.
+    pub(super) async fn apply_under<A: Serialize + DeserializeOwned>(
+        &self,
+        worker: &Worker,
+        id: Uuid,
+        lease: Option<LeaseClaim>,
+        key: Option<&UpdateKey>,
+        request: &ApplyRequest,
+        answer: impl Fn(Applied) -> A,
+    ) -> Result<A, Error> {
+        match self.try_apply(worker, id, lease, key, request, answer).await {
+            Err(refusal) => self.first_answer_or(worker, key, refusal).await,
+            applied => applied,
+        }
+    }
+
+    async fn try_apply<A: Serialize + DeserializeOwned>(
+        &self,
+        worker: &Worker,
+        id: Uuid,
+        lease: Option<LeaseClaim>,
+        key: Option<&UpdateKey>,
+        request: &ApplyRequest,
+        answer: impl Fn(Applied) -> A,
+    ) -> Result<A, Error> {
         let mut attempts = self.attempts("writing an agent's updates", Some(id));
+        let mut lost = false;
         loop {
             let attempt = attempts.next().await?;
+            // What came first may have been this very call.
+            if lost && let Some(known) = self.find_update(worker, key).await? {
+                return Ok(known);
+            }
             let remembered = self.inner.recent.take(id).filter(|read| worker.may(&read.task.agent));
             let from_memory = remembered.is_some();
             let read = match remembered {
@@ -38,27 +78,31 @@ impl Engine {
                         .await
                         .map_err(database("reading a task to update"))?;
                     let Some(read) = read else {
-                        self.open_for(worker, id, lease, &request).await?;
+                        self.open_for(worker, id, lease, request).await?;
                         continue;
                     };
                     read
                 }
             };
             let agent = self.agent_of(&read.task.agent);
-            let change = match self.decide(&agent, read, lease, &request).await {
+            let change = match self.decide(&agent, read, lease, request).await {
                 Ok(change) => change,
                 // What is remembered may be old; a refusal is given on what is read.
                 Err(_) if from_memory => continue,
                 Err(error) => return Err(error),
             };
-            let (hints, applied) = (change.hints(), applied(&change));
+            let (hints, answer) = (change.hints(), answer(applied(&change)));
             let mut write = Write::new();
+            if let Some(key) = key {
+                key.keep(&agent.name, &answer, change.now(), &mut write)?;
+            }
             let written = change.write_into(&mut write);
             if attempt.write(write).await? {
                 self.inner.recent.put(written);
                 self.bus().send(hints);
-                return Ok(applied);
+                return Ok(answer);
             }
+            lost = true;
         }
     }
 

@@ -1,5 +1,7 @@
-//! An `Idempotency-Key`: what makes a send safe to repeat.
+//! An `Idempotency-Key`: what makes a send safe to repeat. Of a worker's writes see `update_key.rs`; what a key may be and how it is bound
+//! to a request is the same for both.
 
+use serde::Serialize;
 use uuid::Uuid;
 use wire::{Error, SendMessageConfiguration, SendMessageRequest, Violation};
 
@@ -17,19 +19,40 @@ pub(super) struct Key {
     pub(super) hash: String,
 }
 
-impl Key {
-    /// The longest key, in bytes.
-    const LENGTH: usize = 256;
+/// The header.
+const HEADER: &str = "Idempotency-Key";
+/// The longest key, in bytes.
+const LENGTH: usize = 256;
 
+/// Refuse what is no key.
+///
+/// # Errors
+/// `InvalidParams` naming the header.
+pub(super) fn check(text: &str) -> Result<(), Error> {
+    if text.is_empty() || text.len() > LENGTH || text.chars().any(char::is_control) {
+        return Err(Error::invalid(HEADER, format!("must be 1 to {LENGTH} bytes without control characters")));
+    }
+    Ok(())
+}
+
+/// What a key is bound to: the request in canonical JSON, however its members came.
+pub(super) fn hash(request: &impl Serialize) -> Result<String, Error> {
+    let canonical = canonical(&serde_json::to_value(request).map_err(Error::internal)?);
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, canonical.as_bytes());
+    Ok(digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The refusal of a key that stands for another request.
+pub(super) fn reused() -> Error {
+    let violation = Violation::new(HEADER, "was used with another request").reason("IDEMPOTENCY_KEY_REUSED");
+    Error::invalid_all(vec![violation])
+}
+
+impl Key {
     /// The hash is over the decoded request in canonical JSON without what may differ between two calls that mean the same: the message
     /// id, whether to wait, and the tenant, which may stand in the path.
     pub(super) fn of(text: String, request: &SendMessageRequest) -> Result<Key, Error> {
-        if text.is_empty() || text.len() > Key::LENGTH || text.chars().any(char::is_control) {
-            return Err(Error::invalid(
-                "Idempotency-Key",
-                format!("must be 1 to {} bytes without control characters", Key::LENGTH),
-            ));
-        }
+        check(&text)?;
         let mut request = request.clone();
         request.tenant.clear();
         if let Some(message) = &mut request.message {
@@ -41,9 +64,7 @@ impl Key {
         if request.configuration == Some(SendMessageConfiguration::default()) {
             request.configuration = None;
         }
-        let canonical = canonical(&serde_json::to_value(&request).map_err(Error::internal)?);
-        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, canonical.as_bytes());
-        let hash = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash(&request)?;
         Ok(Key { text, hash })
     }
 }
@@ -62,9 +83,7 @@ impl Engine {
         if known.created_at < oldest {
             forget.delete(store::send_key::delete_expired(&known, oldest));
         } else if known.body_hash != key.hash {
-            let violation =
-                Violation::new("Idempotency-Key", "was used with another request").reason("IDEMPOTENCY_KEY_REUSED");
-            return Err(Error::invalid_all(vec![violation]));
+            return Err(reused());
         } else if let Some(answer) = &known.message {
             return Ok(Some(Tried::Message(from_text(answer)?)));
         } else if known.seq > 0 {

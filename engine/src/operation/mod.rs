@@ -27,6 +27,7 @@ mod send_message;
 mod send_streaming_message;
 mod session;
 mod subscribe_to_task;
+mod update_key;
 
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;

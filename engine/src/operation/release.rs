@@ -5,9 +5,16 @@ use wire::{Error, Move};
 
 use super::lease::LeaseName;
 use super::new_task::NewTask;
+use super::update_key::UpdateKey;
 use crate::change::{Change, LeaseClaim};
 use crate::store::{Write, WriteError};
 use crate::{Engine, Worker, database, store, unwritten};
+
+/// Give the lease back within a change.
+fn released(change: &mut Change<'_>, delay: i64, deliveries: i32) -> Result<(), Error> {
+    change.release(delay, deliveries);
+    Ok(())
+}
 
 /// The longest delay of a release, in seconds.
 const LONGEST: f64 = 86_400.0;
@@ -22,6 +29,7 @@ impl Engine {
         worker: &Worker,
         lease: &str,
         epoch: i64,
+        key: Option<String>,
         request: ReleaseRequest,
     ) -> Result<(), Error> {
         wire::validate(&request)?;
@@ -31,15 +39,33 @@ impl Engine {
             return Err(Error::invalid("delaySeconds", format!("must be at most {LONGEST}")));
         }
         let delay = (delay * 1_000.0) as i64;
+        let claim = LeaseClaim { id: name.lease, epoch };
+        let key = UpdateKey::of(key, name.task, Some(claim), "release", &request)?;
+        let key = key.as_ref();
+        match self.try_release(worker, name, epoch, key, delay, request).await {
+            Err(refusal) => self.first_answer_or(worker, key, refusal).await,
+            released => released,
+        }
+    }
+
+    async fn try_release(
+        &self,
+        worker: &Worker,
+        name: LeaseName,
+        epoch: i64,
+        key: Option<&UpdateKey>,
+        delay: i64,
+        request: ReleaseRequest,
+    ) -> Result<(), Error> {
         let known = store::task::of_worker(self.store().read(), worker.agents.as_deref(), &[name.task])
             .await
             .map_err(database("reading the task of a lease"))?;
         let is_message = known.is_empty() && self.waiting_for(worker, name.task).await?.is_some();
         if known.is_empty() && !is_message {
-            return Err(Error::lease_not_found(lease));
+            return Err(Error::lease_not_found(&name.to_string()));
         }
         if request.retryable.unwrap_or(true) {
-            return self.end_lease(name, epoch, delay, 0).await;
+            return self.change_held(worker, name, epoch, key, |change| released(change, delay, 0)).await;
         }
         let reason = if request.reason.is_empty() { "no reason was given" } else { &request.reason };
         let text = format!("The worker gave the task back for good: {reason}");
@@ -48,9 +74,9 @@ impl Engine {
             let status = StatusChange { status_message: Some(text), metadata: None };
             let request = ApplyRequest { updates: vec![Update::Fail(status)], cancelable: None };
             let claim = LeaseClaim { id: name.lease, epoch };
-            return self.apply(worker, &name.task.to_string(), Some(claim), request).await.map(|_| ());
+            return self.apply_under(worker, name.task, Some(claim), key, &request, |_| ()).await;
         }
-        self.change_held(name, epoch, |change| change.make(Move::Fail, Some(text.clone()), None)).await
+        self.change_held(worker, name, epoch, key, |change| change.make(Move::Fail, Some(text.clone()), None)).await
     }
 
     /// End a lease and make its task ready after `delay` milliseconds, with `deliveries` counted so far.
@@ -61,26 +87,30 @@ impl Engine {
         delay: i64,
         deliveries: i32,
     ) -> Result<(), Error> {
-        self.change_held(name, epoch, |change| {
-            change.release(delay, deliveries);
-            Ok(())
-        })
-        .await
+        self.change_held(&Worker::default(), name, epoch, None, |change| released(change, delay, deliveries)).await
     }
 
     async fn change_held(
         &self,
+        worker: &Worker,
         name: LeaseName,
         epoch: i64,
+        key: Option<&UpdateKey>,
         make: impl Fn(&mut Change<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let doing = "releasing a lease";
         let mut attempts = self.attempts(doing, Some(name.task));
+        let mut lost = false;
         loop {
             let attempt = attempts.next().await?;
+            // What came first may have been this very call.
+            if lost && self.find_update::<()>(worker, key).await?.is_some() {
+                return Ok(());
+            }
+            lost = true;
             let read = store::task::read_for_worker(self.store().read(), None, name.task).await;
             let Some(read) = read.map_err(database(doing))? else {
-                match self.release_message(name, epoch, &make).await? {
+                match self.release_message(name, epoch, key, &make).await? {
                     Some(true) => return Ok(()),
                     Some(false) => continue,
                     None => return Err(Error::lease_not_found(&name.to_string())),
@@ -92,6 +122,9 @@ impl Engine {
             make(&mut change)?;
             let hints = change.hints();
             let mut write = Write::new();
+            if let Some(key) = key {
+                key.keep(&agent.name, &(), change.now(), &mut write)?;
+            }
             change.write_into(&mut write);
             if attempt.write(write).await? {
                 self.bus().send(hints);
@@ -105,6 +138,7 @@ impl Engine {
         &self,
         name: LeaseName,
         epoch: i64,
+        key: Option<&UpdateKey>,
         make: &impl Fn(&mut Change<'_>) -> Result<(), Error>,
     ) -> Result<Option<bool>, Error> {
         let Some(row) = self.waiting_for(&Worker::default(), name.task).await? else { return Ok(None) };
@@ -117,6 +151,9 @@ impl Engine {
         let mut write = Write::new();
         if let Some(work) = change.work() {
             write.must_update(store::waiting::update(&row, work));
+        }
+        if let Some(key) = key {
+            key.keep(&agent.name, &(), now, &mut write)?;
         }
         match self.store().write(write).await {
             Ok(()) => {

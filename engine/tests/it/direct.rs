@@ -59,7 +59,7 @@ async fn lease_one(engine: &Engine) -> Lease {
 
 async fn reply_as(engine: &Engine, task: &str, claim: Option<LeaseClaim>, message: Value) -> Result<Replied, Error> {
     let request: ReplyRequest = serde_json::from_value(json!({ "message": message })).unwrap();
-    engine.reply(&engine::Worker::default(), task, claim, request).await
+    engine.reply(&engine::Worker::default(), task, claim, None, request).await
 }
 
 async fn reply(engine: &Engine, lease: &Lease, text: &str) -> Result<Replied, Error> {
@@ -294,7 +294,7 @@ on_every_store! {
         pass(&f, 20).await;
         assert!(poll_for(&engine, 1, false, 0.0).await.is_empty());
         // A release hands it to another.
-        engine.release(&engine::Worker::default(), &lease.lease, lease.epoch, ReleaseRequest::default()).await.unwrap();
+        engine.release(&engine::Worker::default(), &lease.lease, lease.epoch, None, ReleaseRequest::default()).await.unwrap();
         let next = lease_one(&engine).await;
         assert_eq!((next.task.id.as_str(), next.epoch, next.attempt), (id.as_str(), lease.epoch + 1, 1));
         assert_eq!(reply(&engine, &lease, "late").await.unwrap_err().kind, Kind::LeaseLost);
@@ -318,7 +318,7 @@ on_every_store! {
         let sender = ask(&engine, None, "hi");
         let lease = lease_one(&engine).await;
         let request = ReleaseRequest { retryable: Some(false), reason: "no".into(), ..ReleaseRequest::default() };
-        engine.release(&engine::Worker::default(), &lease.lease, lease.epoch, request).await.unwrap();
+        engine.release(&engine::Worker::default(), &lease.lease, lease.epoch, None, request).await.unwrap();
         assert_eq!(task_of(sender.await.unwrap().unwrap()).status.state, TaskState::Failed);
     }
 

@@ -197,7 +197,7 @@ pub(crate) async fn apply_as(
     updates: Value,
 ) -> Result<Applied, Error> {
     let request: ApplyRequest = serde_json::from_value(json!({ "updates": updates })).unwrap();
-    engine.apply(&Worker::default(), task, lease, request).await
+    engine.apply(&Worker::default(), task, lease, None, request).await
 }
 
 /// Updates by the holder of `lease`.

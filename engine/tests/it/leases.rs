@@ -193,17 +193,17 @@ on_every_store! {
         let task = send(&f.engine, "", say("x")).await.unwrap();
         let lease = poll(&f.engine, 1, true).await.remove(0);
         let later = ReleaseRequest { delay_seconds: Some(10.0), ..ReleaseRequest::default() };
-        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, later).await.unwrap();
+        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, None, later).await.unwrap();
         assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty());
         f.clock.advance(10_001);
         let lease = poll(&f.engine, 1, true).await.remove(0);
         assert_eq!(lease.attempt, 1);
         let for_good = ReleaseRequest { retryable: Some(false), reason: "no such model".into(), ..ReleaseRequest::default() };
-        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, for_good.clone()).await.unwrap();
+        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, None, for_good.clone()).await.unwrap();
         let task = get(&f.engine, "", &task.id).await.unwrap();
         assert_eq!(task.status.state, TaskState::Failed);
         assert!(text(task.status.message.as_ref().unwrap()).contains("no such model"));
-        let lost = f.engine.release(&Worker::default(), &lease.lease, lease.epoch, for_good).await.unwrap_err();
+        let lost = f.engine.release(&Worker::default(), &lease.lease, lease.epoch, None, for_good).await.unwrap_err();
         assert_eq!(lost.kind, Kind::LeaseLost);
     }
 

@@ -116,9 +116,9 @@ on_every_store! {
         let task = send(&f.engine, "", say("x")).await.unwrap();
         let lease = poll(&f.engine, 1, true).await.remove(0);
         let set = |cancelable: bool| serde_json::from_value(json!({"updates": [{"progress": {"statusMessage": {"parts": [{"text": "…"}]}}}], "cancelable": cancelable})).unwrap();
-        f.engine.apply(&Default::default(), &task.id, Some(claim_of(&lease)), set(false)).await.unwrap();
+        f.engine.apply(&Default::default(), &task.id, Some(claim_of(&lease)), None, set(false)).await.unwrap();
         assert_eq!(cancel(&f.engine, "", &task.id).await.unwrap_err().kind, Kind::TaskNotCancelable);
-        f.engine.apply(&Default::default(), &task.id, Some(claim_of(&lease)), set(true)).await.unwrap();
+        f.engine.apply(&Default::default(), &task.id, Some(claim_of(&lease)), None, set(true)).await.unwrap();
         let canceled = cancel(&f.engine, "", &task.id).await.unwrap();
         assert_eq!(canceled.status.state, TaskState::Canceled);
         assert!(canceled.status.message.is_some());

@@ -10,6 +10,7 @@ mod push_configs;
 mod quotas;
 mod sends;
 mod streams;
+mod update_keys;
 
 /// Runs one scenario on every store.
 macro_rules! on_every_store {
