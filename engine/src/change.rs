@@ -333,6 +333,8 @@ impl<'a> Change<'a> {
             work.deliveries += 1;
             work.seen_seq = self.task.history_count;
             work.due_at = Some(self.now + self.agent.lease.as_millis() as i64);
+            // A claim that starts the task does so in the name of the lease it makes.
+            self.events.iter_mut().for_each(|event| event.epoch = Some(work.epoch));
         }
     }
 
@@ -361,6 +363,7 @@ impl<'a> Change<'a> {
             generation: self.task.generation,
             at: self.now,
             body: to_text(&event)?,
+            epoch: self.work.as_ref().filter(|_| self.hand == Hand::Held).map(|work| work.epoch),
         });
         Ok(())
     }

@@ -12,6 +12,8 @@ pub struct Model {
     pub generation: i64,
     pub at: i64,
     pub body: String,
+    /// Of the lease in whose name it was written; none for clients, the platform, and a worker without a lease.
+    pub epoch: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

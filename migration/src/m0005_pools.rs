@@ -25,6 +25,8 @@ impl MigrationTrait for Pools {
         m.alter_table(Table::alter().table("work").add_column(small_integer("priority").default(0)).to_owned()).await?;
         // Of agents whose contexts run in series; else null.
         m.alter_table(Table::alter().table("work").add_column(text_null("series")).to_owned()).await?;
+        // The epoch of the lease in whose name an event was written; null for clients, the platform, and a worker without a lease.
+        m.alter_table(Table::alter().table("task_event").add_column(big_integer_null("epoch")).to_owned()).await?;
         worker_session(m).await?;
         update_key(m).await?;
         undelivered(m).await?;
@@ -35,9 +37,13 @@ impl MigrationTrait for Pools {
         for table in ["claim_gate", "undelivered", "update_key", "worker_session"] {
             m.drop_table(Table::drop().table(table).if_exists().to_owned()).await?;
         }
-        for (table, column) in
-            [("work", "series"), ("work", "priority"), ("work", "trace"), ("waiting_message", "trace")]
-        {
+        for (table, column) in [
+            ("task_event", "epoch"),
+            ("work", "series"),
+            ("work", "priority"),
+            ("work", "trace"),
+            ("waiting_message", "trace"),
+        ] {
             m.alter_table(Table::alter().table(table).drop_column(column).to_owned()).await?;
         }
         Ok(())

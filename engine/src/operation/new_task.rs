@@ -139,7 +139,8 @@ impl NewTask {
         write.insert(work::ActiveModel::from(self.work));
         write.insert(task_message::ActiveModel::from(self.message));
         let body = to_text(&StreamResponse::Task(view.clone()))?;
-        write.insert(task_event::ActiveModel::from(task_event::Model { task_id: id, generation: 1, at: now, body }));
+        let event = task_event::Model { task_id: id, generation: 1, at: now, body, epoch: None };
+        write.insert(task_event::ActiveModel::from(event));
         Ok(hints)
     }
 }

@@ -92,6 +92,24 @@ on_every_store! {
         assert_eq!((lost.kind, lost.metadata["state"].as_str()), (Kind::LeaseLost, "TASK_STATE_COMPLETED"));
     }
 
+    /// An event says in the name of which lease it was written, and so does the start that came with the claim.
+    async fn events_name_the_epoch_they_were_written_in(f: Fixture) {
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let first = poll(&f.engine, 1, true).await.remove(0);
+        apply(&f.engine, &first, json!([{"progress": {"statusMessage": {"parts": [{"text": "half"}]}}}])).await.unwrap();
+        f.clock.advance(LEASE + 1);
+        let second = poll(&f.engine, 1, true).await.remove(0);
+        apply(&f.engine, &second, json!([{"progress": {"statusMessage": {"parts": [{"text": "more"}]}}}])).await.unwrap();
+        cancel(&f.engine, "", &task.id).await.unwrap();
+        for (events, count) in [
+            (format!("task_event WHERE generation IN (2, 3) AND epoch = {}", first.epoch), 2),
+            (format!("task_event WHERE generation = 4 AND epoch = {}", second.epoch), 1),
+            ("task_event WHERE generation IN (1, 5) AND epoch IS NULL".to_owned(), 2),
+        ] {
+            assert_eq!(f.count(&events).await, count, "{events}");
+        }
+    }
+
     /// After so many deliveries without progress the platform fails the task and says why.
     async fn the_platform_gives_up_after_five_deliveries(f: Fixture) {
         let task = send(&f.engine, "", say("poison")).await.unwrap();

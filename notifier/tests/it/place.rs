@@ -193,7 +193,7 @@ impl Lane {
         let now = self.place.clock.now();
         let mut write = Write::new();
         if let Some(body) = event {
-            let event = task_event::Model { task_id: self.task, generation: self.written, at: now, body };
+            let event = task_event::Model { task_id: self.task, generation: self.written, at: now, body, epoch: None };
             write.insert(event.into_active_model());
         }
         let delivery = push_delivery::Model {
