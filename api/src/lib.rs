@@ -29,6 +29,7 @@ mod serve;
 mod service;
 mod sse;
 mod stall;
+mod trace;
 mod verbs;
 mod version;
 mod worker;

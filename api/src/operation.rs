@@ -20,7 +20,7 @@ use crate::app::Shared;
 use crate::call::{Key, LastEvent};
 use crate::dialect::Dialect;
 use crate::route::with_tenant;
-use crate::{capability, card};
+use crate::{capability, card, trace};
 
 /// An operation, named as in the proto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +148,8 @@ impl Asker<'_> {
             capability::check(&self.caller.agent, operation.name())?;
         }
         let ask = read()?;
-        let caller = &with_tenant(self.caller, ask.tenant())?.speaking(self.dialect.version());
+        let caller = with_tenant(self.caller, ask.tenant())?.speaking(self.dialect.version());
+        let caller = &Caller { trace: trace::of(self.headers), ..caller };
         let engine = &self.shared.engine;
         let key = || Key::of(self.headers);
         let last = || LastEvent::of(self.headers);

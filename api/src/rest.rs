@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::Caller;
 use engine::operation::ListedTasks;
 use poem::http::{HeaderValue, header};
 use poem::{Endpoint, Request, Response};
@@ -24,7 +25,7 @@ use crate::query::Query;
 use crate::route::{self, Base};
 use crate::sse::{Shape, Stream};
 use crate::verbs::{Found, Handler, Table};
-use crate::{capability, card, service};
+use crate::{capability, card, service, trace};
 
 mod page;
 pub(crate) mod v03;
@@ -270,7 +271,7 @@ pub(crate) async fn answer(shared: &Arc<Shared>, request: Request, base: &Base<'
         }
     };
     let caller = match base.caller(shared, prefix) {
-        Ok(caller) => caller,
+        Ok(caller) => Caller { trace: trace::of(request.headers()), ..caller },
         Err(error) => return Served::of(operation.id, failure::response(&error, media)),
     };
     let tenant = caller.tenant.clone();

@@ -95,6 +95,11 @@ impl<'a> Change<'a> {
         self.work.as_ref()
     }
 
+    /// The agent whose task it is.
+    pub(crate) fn agent(&self) -> &Agent {
+        self.agent
+    }
+
     /// When it happens.
     pub(crate) fn now(&self) -> i64 {
         self.now
@@ -302,8 +307,14 @@ impl<'a> Change<'a> {
         self.artifacts.entry(id.to_owned()).or_insert(known);
     }
 
-    /// A client's message: into history, and the task is made available to workers. The state stays.
-    pub(crate) fn client_message(&mut self, message: &Message, output_modes: Option<String>) -> Result<i32, Error> {
+    /// A client's message: into history, and the task is made available to workers. The state stays. `trace` is that of its request; one
+    /// without leaves the task in the trace it is in.
+    pub(crate) fn client_message(
+        &mut self,
+        message: &Message,
+        output_modes: Option<String>,
+        trace: Option<&str>,
+    ) -> Result<i32, Error> {
         let seq = self.add_to_history(to_text(message)?, true);
         self.task.client_seq = seq;
         if output_modes.is_some() {
@@ -311,6 +322,9 @@ impl<'a> Change<'a> {
         }
         if let Some(work) = &mut self.work {
             work.deliveries = 0;
+            if let Some(trace) = trace {
+                work.trace = Some(trace.to_owned());
+            }
             // Whoever holds the task hears of it by heartbeat.
             if work.lease_id.is_none() {
                 work.due_at = Some(work.due_at.map_or(self.now, |due| due.min(self.now)));

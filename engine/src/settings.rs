@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use wire::worker::AgentSettings;
+
 use crate::card::Card;
 
 /// One agent: a queue, and the rules its card promises.
@@ -84,6 +86,20 @@ impl Agent {
             lease: Duration::from_secs(30),
             max_deliveries: 5,
             limits: Limits::default(),
+        }
+    }
+
+    /// What its workers need to know of it.
+    pub(crate) fn for_workers(&self) -> AgentSettings {
+        let capped = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        AgentSettings {
+            lease_seconds: self.lease.as_secs_f64(),
+            max_deliveries: capped(self.max_deliveries as usize),
+            cancelable: self.cancelable,
+            max_parts: capped(self.limits.parts),
+            max_artifacts: self.limits.artifacts,
+            max_artifact_bytes: self.limits.artifact_bytes,
+            settings: None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use entity::{push_config, task, task_artifact, task_message};
 use uuid::Uuid;
+use wire::worker::UnfinishedArtifact;
 use wire::{Artifact, AuthenticationInfo, Error, Message, Task, TaskPushNotificationConfig, TaskStatus};
 
 use crate::change::{from_text, state_of, timestamp};
@@ -38,6 +39,18 @@ pub(crate) fn messages(rows: &[task_message::Model]) -> Result<Vec<Message>, Err
 /// Artifacts from their chunks' rows.
 pub(crate) fn artifacts(chunks: &[task_artifact::Model]) -> Result<Vec<Artifact>, Error> {
     fold(chunks.iter().map(|chunk| chunk.body.as_str()))
+}
+
+/// The artifacts whose last chunk is not there, from every chunk's row in order.
+pub(crate) fn unfinished(chunks: &[task_artifact::Model]) -> Vec<UnfinishedArtifact> {
+    let each = chunks.chunk_by(|one, next| one.artifact_id == next.artifact_id);
+    let unfinished = each.filter_map(|chunks| Some((chunks.len(), chunks.last().filter(|last| !last.last)?)));
+    let told = unfinished.map(|(count, last)| UnfinishedArtifact {
+        artifact_id: last.artifact_id.clone(),
+        chunks: i32::try_from(count).unwrap_or(i32::MAX),
+        bytes: last.bytes,
+    });
+    told.collect()
 }
 
 /// Artifacts from their chunks, which come in the order of artifact and chunk: later chunks add parts and metadata (§4.2.2).

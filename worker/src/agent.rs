@@ -61,6 +61,39 @@ impl<A: Agent + ?Sized> Agent for Arc<A> {
     }
 }
 
+/// An agent made of a closure.
+///
+/// ```
+/// use worker::{Context, Outcome, agent_fn};
+///
+/// let shout = agent_fn(|ctx: Context| async move {
+///     ctx.then().artifact(worker::artifact("shout", ctx.input_text().to_uppercase()));
+///     Ok(Outcome::complete())
+/// });
+/// # fn takes(_: impl worker::Agent) {}
+/// # takes(shout);
+/// ```
+pub fn agent_fn<F, R>(run: F) -> impl Agent
+where
+    F: Fn(Context) -> R + Send + Sync + 'static,
+    R: Future<Output = Result> + Send + 'static,
+{
+    AgentFn(run)
+}
+
+struct AgentFn<F>(F);
+
+#[async_trait]
+impl<F, R> Agent for AgentFn<F>
+where
+    F: Fn(Context) -> R + Send + Sync + 'static,
+    R: Future<Output = Result> + Send + 'static,
+{
+    async fn run(&self, ctx: Context) -> Result {
+        (self.0)(ctx).await
+    }
+}
+
 /// How a turn at a task ended.
 #[derive(Debug, Clone)]
 #[must_use = "return it from `Agent::run`"]

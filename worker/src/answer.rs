@@ -17,6 +17,8 @@ pub struct Answer<T> {
     pub leases: Vec<T>,
     /// What could not.
     pub unreadable: Vec<Unreadable>,
+    /// Whether the platform asks to take no more work: the session is drained.
+    pub drain: bool,
 }
 
 /// An element of an answer that this worker cannot read.
@@ -44,9 +46,12 @@ impl<T: DeserializeOwned> Answer<T> {
         struct Leases<'a> {
             #[serde(borrow, default)]
             leases: Option<Vec<&'a RawValue>>,
+            #[serde(default)]
+            drain: Option<bool>,
         }
         let whole: Leases<'_> = serde_json::from_slice(body)?;
-        let mut answer = Self { leases: Vec::new(), unreadable: Vec::new() };
+        let drain = whole.drain.unwrap_or_default();
+        let mut answer = Self { leases: Vec::new(), unreadable: Vec::new(), drain };
         for element in whole.leases.unwrap_or_default() {
             match wire::parse(element.get().as_bytes()) {
                 Ok(lease) => answer.leases.push(lease),

@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{RequestBuilder, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use wire::Move;
 use wire::worker::{
-    Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, LEASE_HEADER, Lease, LeaseStatus,
-    MoveRequest, PollRequest, ReleaseRequest, Replied, ReplyRequest, SessionRequest, SessionResponse,
+    Applied, ApplyRequest, ArtifactUpdate, DrainRequest, DrainResponse, EPOCH_HEADER, HeartbeatRequest, LEASE_HEADER,
+    Lease, LeaseStatus, MoveRequest, PollRequest, ReleaseRequest, Replied, ReplyRequest, SessionRequest,
+    SessionResponse,
 };
 
 use crate::answer::Answer;
@@ -26,6 +27,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// How much longer than the platform's wait a poll waits for its answer: an answer on its way when
 /// the wait ends must not be thrown away, or its leases would wait for their expiry.
 const POLL_MARGIN: Duration = Duration::from_secs(10);
+/// How long a control stream lasts before it is opened anew.
+const LONGEST_STREAM: Duration = Duration::from_secs(24 * 3_600);
+/// Makes a write safe to repeat.
+const KEY_HEADER: &str = "Idempotency-Key";
 
 /// A lease's name and fencing number, as every write of a leased task carries them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +42,9 @@ pub struct LeaseKey {
 }
 
 /// The worker surface of one platform.
+///
+/// Writes take an optional idempotency key: a call repeated with the same key, epoch and body is answered as the first was and
+/// changes nothing more. One key stands for one call within an epoch.
 ///
 /// Every call fails with [`Error::NoAnswer`], [`Error::Refused`] or [`Error::Unreadable`]; what to
 /// make of that is the caller's, see [`Error::is_passing`] and [`Error::is_unclear`].
@@ -114,10 +122,33 @@ impl Client {
         Ok(())
     }
 
+    /// `POST /sessions/{session}:drain`: the session gets no more work, and its open polls answer at once. With `release` whatever it
+    /// holds is given back in the same call.
+    pub async fn drain(&self, session: &str, request: &DrainRequest) -> Result<DrainResponse, Error> {
+        let path = format!("/sessions/{}:drain", segment(session));
+        self.call("draining a session", self.post(&path), request).await
+    }
+
+    /// `GET /sessions/{session}/control`: server-sent events, each a [`ControlEvent`](wire::worker::ControlEvent). The answer as it
+    /// begins.
+    pub async fn control(&self, session: &str) -> Result<Response, Error> {
+        let doing = "opening the control stream";
+        let url = format!("{}/sessions/{}/control", self.base, segment(session));
+        let request = self.http.get(url).header(ACCEPT, "text/event-stream").timeout(LONGEST_STREAM);
+        let answer = request.send().await.map_err(no_answer(doing))?;
+        success(doing, answer).await
+    }
+
     /// `POST /tasks/{id}:apply`: several updates of one lease in one transaction.
-    pub async fn apply(&self, task: &str, lease: Option<&LeaseKey>, request: &ApplyRequest) -> Result<Applied, Error> {
+    pub async fn apply(
+        &self,
+        task: &str,
+        lease: Option<&LeaseKey>,
+        key: Option<&str>,
+        request: &ApplyRequest,
+    ) -> Result<Applied, Error> {
         let path = format!("/tasks/{}:apply", segment(task));
-        self.call("applying updates", fenced(self.post(&path), lease), request).await
+        self.call("applying updates", keyed(fenced(self.post(&path), lease), key), request).await
     }
 
     /// `POST /tasks/{id}:work` and its like: one move. Without a lease it goes through only while
@@ -126,11 +157,12 @@ impl Client {
         &self,
         task: &str,
         lease: Option<&LeaseKey>,
+        key: Option<&str>,
         to: Move,
         request: &MoveRequest,
     ) -> Result<Applied, Error> {
         let path = format!("/tasks/{}:{to}", segment(task));
-        self.call("moving a task", fenced(self.post(&path), lease), request).await
+        self.call("moving a task", keyed(fenced(self.post(&path), lease), key), request).await
     }
 
     /// `POST /tasks/{id}:update_artifact`: adds, replaces or extends one artifact.
@@ -138,17 +170,24 @@ impl Client {
         &self,
         task: &str,
         lease: Option<&LeaseKey>,
+        key: Option<&str>,
         request: &ArtifactUpdate,
     ) -> Result<Applied, Error> {
         let path = format!("/tasks/{}:update_artifact", segment(task));
-        self.call("updating an artifact", fenced(self.post(&path), lease), request).await
+        self.call("updating an artifact", keyed(fenced(self.post(&path), lease), key), request).await
     }
 
     /// `POST /tasks/{id}:reply`: answers the client with a message: all of the answer where the lease is `direct`, else the last word on
     /// the task.
-    pub async fn reply(&self, task: &str, lease: Option<&LeaseKey>, request: &ReplyRequest) -> Result<Replied, Error> {
+    pub async fn reply(
+        &self,
+        task: &str,
+        lease: Option<&LeaseKey>,
+        key: Option<&str>,
+        request: &ReplyRequest,
+    ) -> Result<Replied, Error> {
         let path = format!("/tasks/{}:reply", segment(task));
-        self.call("replying", fenced(self.post(&path), lease), request).await
+        self.call("replying", keyed(fenced(self.post(&path), lease), key), request).await
     }
 
     fn post(&self, path: &str) -> RequestBuilder {
@@ -174,25 +213,28 @@ impl Client {
     ) -> Result<impl AsRef<[u8]> + use<B>, Error> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::Options(format!("printing a request for {doing}: {error}")))?;
-        let no_answer = |source: reqwest::Error| Error::NoAnswer {
-            doing,
-            reached: !source.is_connect() && !source.is_builder(),
-            source,
-        };
         let answer = request
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(body)
             .send()
             .await
-            .map_err(no_answer)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(no_answer)?;
-        if !status.is_success() {
-            let refusal = Box::new(Refusal::read(status.as_u16(), &body));
-            return Err(Error::Refused { doing, refusal });
-        }
-        Ok(body)
+            .map_err(no_answer(doing))?;
+        success(doing, answer).await?.bytes().await.map_err(no_answer(doing))
     }
+}
+
+/// The answer, unless it is an error.
+async fn success(doing: &'static str, answer: Response) -> Result<Response, Error> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let body = answer.bytes().await.map_err(no_answer(doing))?;
+    Err(Error::Refused { doing, refusal: Box::new(Refusal::read(status.as_u16(), &body)) })
+}
+
+fn no_answer(doing: &'static str) -> impl Fn(reqwest::Error) -> Error {
+    move |source| Error::NoAnswer { doing, reached: !source.is_connect() && !source.is_builder(), source }
 }
 
 fn unreadable(doing: &'static str, source: serde_json::Error) -> Error {
@@ -206,7 +248,14 @@ fn fenced(request: RequestBuilder, lease: Option<&LeaseKey>) -> RequestBuilder {
     }
 }
 
-fn is_loopback(url: &Url) -> bool {
+fn keyed(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
+    match key {
+        Some(key) => request.header(KEY_HEADER, key),
+        None => request,
+    }
+}
+
+pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         let host = host.trim_matches(['[', ']']);
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

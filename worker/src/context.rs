@@ -6,13 +6,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use wire::worker::{ArtifactUpdate, Lease, Progress, StatusChange, Update};
-use wire::{Artifact, Message, Part, Role, Task, TaskState};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+use wire::worker::{ArtifactUpdate, Lease, Progress, TraceContext, Update};
+use wire::{Artifact, Message, Part, Role, Struct, Task, TaskState};
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::lease::{Held, locked};
 use crate::report::Reports;
+use crate::stream::Growing;
 use crate::text::{message, text_of};
 
 /// One turn at one task. Clones are the same turn; all of them go dead when it ends.
@@ -28,12 +31,26 @@ struct Turn {
     reports: Reports,
     /// What the next report takes along.
     gathered: Mutex<Vec<Update>>,
+    /// Artifacts that are written at the moment.
+    growing: Mutex<Vec<Arc<Growing>>>,
+    stir: Notify,
+    /// What went wrong with a chunk that was sent while the agent did something else.
+    failure: Mutex<Option<Error>>,
 }
 
 impl Context {
     pub(crate) fn new(client: Client, lease: Lease, held: Arc<Held>) -> Self {
         let reports = Reports::new(client, held.clone(), lease.task.status.state);
-        Self { turn: Arc::new(Turn { lease, held, reports, gathered: Mutex::default() }) }
+        let turn = Turn {
+            lease,
+            held,
+            reports,
+            gathered: Mutex::default(),
+            growing: Mutex::default(),
+            stir: Notify::new(),
+            failure: Mutex::default(),
+        };
+        Self { turn: Arc::new(turn) }
     }
 
     // What there is to know.
@@ -51,6 +68,27 @@ impl Context {
     /// The agent's name, for an author who serves several with one value.
     pub fn agent(&self) -> &str {
         &self.turn.lease.agent
+    }
+
+    /// Which delivery of the task this is since it last made progress, from 1. More than 1 means that a worker died or lost its way
+    /// with it.
+    pub fn attempt(&self) -> i32 {
+        self.turn.lease.attempt
+    }
+
+    /// Until when the lease lives should no more heartbeat go through. The runtime sends them, so this moves on.
+    pub fn deadline(&self) -> Instant {
+        self.turn.held.until()
+    }
+
+    /// What the operator wrote for the workers of this agent, under `settings` in its table.
+    pub fn settings(&self) -> Option<&Struct> {
+        self.turn.lease.agent_settings.as_ref()?.settings.as_ref()
+    }
+
+    /// The trace the task belongs to, to make it the parent of the agent's own spans and to pass on to what the agent calls.
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.turn.lease.trace_context.as_ref()
     }
 
     /// The task's state after the last report.
@@ -73,8 +111,8 @@ impl Context {
         self.input().map(|message| text_of(&message.parts)).unwrap_or_default()
     }
 
-    /// What the client wrote since the claim (or the last call of this). The platform tells with
-    /// its heartbeats, so it takes up to one of those to arrive.
+    /// What the client wrote since the claim (or the last call of this). The platform tells on its control stream, and with its
+    /// heartbeats at the latest.
     pub fn new_messages(&self) -> Vec<Message> {
         self.turn.held.take_messages()
     }
@@ -94,6 +132,12 @@ impl Context {
     /// Whether the lease is lost.
     pub fn is_cancelled(&self) -> bool {
         self.turn.held.lost().is_some()
+    }
+
+    /// Waits until the work has to end now: the lease is lost, or the worker stops and its grace is over. An agent that ends within a
+    /// second is heard, if there is still a lease to say it under; any other is dropped.
+    pub async fn stopped(&self) {
+        self.turn.held.end().await;
     }
 
     /// Waits until the work should come to an end soon, because this worker or the platform stops.
@@ -139,9 +183,7 @@ impl Context {
     /// Appends parts to the artifact `id`; `last` says that it is whole now.
     ///
     /// # Errors
-    /// As [`progress`](Self::progress). When it stays unclear whether the platform took the parts,
-    /// they are not sent twice: the error says so, and passed on with `?` it gives the task to
-    /// another attempt, which begins the artifact anew.
+    /// As [`progress`](Self::progress).
     pub async fn append(&self, id: &str, parts: Vec<Part>, last: bool) -> Result<(), Error> {
         self.report(chunk(part_of(id, parts), true, last)).await
     }
@@ -151,27 +193,73 @@ impl Context {
         Later { turn: &self.turn }
     }
 
-    /// Sends what [`then`](Self::then) gathered.
+    /// Sends what [`then`](Self::then) gathered, and what [streams](Self::stream) hold back.
     ///
     /// # Errors
     /// As [`progress`](Self::progress).
     pub async fn flush(&self) -> Result<(), Error> {
-        let gathered = self.take_gathered();
-        self.turn.reports.send(gathered).await
+        self.check()?;
+        self.turn.reports.send(|| self.take_gathered()).await
     }
 
     async fn report(&self, update: Update) -> Result<(), Error> {
-        locked(&self.turn.gathered).push(update);
+        // What was streamed before it comes before it.
+        let before = self.take_gathered();
+        locked(&self.turn.gathered).extend(before.into_iter().chain([update]));
         self.flush().await
     }
 
     /// Whether the platform may have no task yet and knows of nothing this turn did.
     pub(crate) fn is_untouched(&self) -> bool {
-        self.turn.lease.direct && self.state() == TaskState::Submitted && locked(&self.turn.gathered).is_empty()
+        let gathered = !locked(&self.turn.gathered).is_empty();
+        self.turn.lease.direct && self.state() == TaskState::Submitted && !gathered && self.due().is_none()
     }
 
+    /// What the next report takes along.
     pub(crate) fn take_gathered(&self) -> Vec<Update> {
-        std::mem::take(&mut *locked(&self.turn.gathered))
+        let mut growing = locked(&self.turn.growing);
+        let mut taken = std::mem::take(&mut *locked(&self.turn.gathered));
+        taken.extend(growing.iter().filter_map(|growing| growing.take()));
+        growing.retain(|growing| !growing.is_over());
+        taken
+    }
+
+    /// Looks after an artifact that is written from now on.
+    pub(crate) fn watch(&self, growing: Arc<Growing>) {
+        locked(&self.turn.growing).push(growing);
+    }
+
+    /// Says that a piece was written.
+    pub(crate) fn stir(&self) -> Result<(), Error> {
+        self.turn.stir.notify_one();
+        self.check()
+    }
+
+    /// The error of a chunk that could not be sent, once.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        locked(&self.turn.failure).take().map_or(Ok(()), Err)
+    }
+
+    /// When a chunk has waited long enough.
+    fn due(&self) -> Option<Instant> {
+        locked(&self.turn.growing).iter().filter_map(|growing| growing.due()).min()
+    }
+
+    /// Sends chunks that have waited long enough, for as long as it is polled.
+    pub(crate) async fn keep_flowing(&self) -> std::convert::Infallible {
+        loop {
+            let Some(due) = self.due() else {
+                self.turn.stir.notified().await;
+                continue;
+            };
+            sleep_until(due).await;
+            if self.due().is_some_and(|due| due <= Instant::now())
+                && let Err(error) = self.turn.reports.send(|| self.take_gathered()).await
+            {
+                *locked(&self.turn.failure) = Some(error);
+                return std::future::pending().await;
+            }
+        }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -231,12 +319,6 @@ fn part_of(id: &str, parts: Vec<Part>) -> Artifact {
     Artifact { artifact_id: id.to_owned(), parts, ..Artifact::default() }
 }
 
-fn chunk(artifact: Artifact, append: bool, last_chunk: bool) -> Update {
+pub(crate) fn chunk(artifact: Artifact, append: bool, last_chunk: bool) -> Update {
     Update::Artifact(ArtifactUpdate { artifact, append, last_chunk, metadata: None })
-}
-
-/// The first step of a task that is not Working yet, with the progress it is to begin with.
-pub(crate) fn begin_working(first: Progress) -> Update {
-    let Progress { status_message, metadata } = first;
-    Update::Work(StatusChange { status_message, metadata })
 }

@@ -154,6 +154,11 @@ impl Refusal {
         self.reason == "TASK_NOT_FOUND"
     }
 
+    /// Whether it says that there is no such path, or nothing of that name.
+    pub fn is_missing(&self) -> bool {
+        self.status == 404
+    }
+
     /// Whether it says that the task's state does not permit the move.
     pub fn is_conflict(&self) -> bool {
         self.reason == "TASK_STATE_CONFLICT"

@@ -1,24 +1,19 @@
-//! The leases this worker holds, and the one task that keeps them.
+//! The leases this worker holds, and what is known of each.
 //!
-//! Heartbeats run apart from the agents, so that a busy agent does not lose its lease, and all due
-//! leases share one call. What a heartbeat brings back (the lease is gone, the client cancelled or
-//! wrote again, the platform wants to drain) is left with the lease, where the agent's context and
-//! the turn that runs it look. A lease younger than half a heartbeat is left out: quick tasks,
-//! which are most, never cost a heartbeat.
+//! What a heartbeat brings back (the lease is gone, the client cancelled or wrote again, the platform wants to drain) is left with
+//! the lease, where the agent's context and the turn that runs it look.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
-use wire::worker::{HeartbeatRequest, HeldLease, LeaseStatus};
+use wire::worker::LeaseStatus;
 use wire::{Message, TaskState};
 
-use crate::backoff::Backoff;
-use crate::client::{Client, LeaseKey};
+use crate::client::LeaseKey;
 use crate::error::Error;
 
 /// How a lease stands.
@@ -38,6 +33,8 @@ pub(crate) struct Held {
     pub(crate) key: LeaseKey,
     pub(crate) task: String,
     since: Instant,
+    /// Until when the lease lives without another heartbeat, as far as the platform told.
+    until: Mutex<Instant>,
     standing: watch::Sender<Standing>,
     drain: watch::Sender<bool>,
     /// Set once the last call of the lease is on its way: that the lease ends is then no news.
@@ -68,8 +65,13 @@ impl Held {
         });
     }
 
+    /// Until when the lease lives without another heartbeat.
+    pub(crate) fn until(&self) -> Instant {
+        *locked(&self.until)
+    }
+
     /// Asks for the work to be given back.
-    fn stop(&self, reason: &'static str) {
+    pub(crate) fn stop(&self, reason: &'static str) {
         self.standing.send_if_modified(|standing| {
             let held = *standing == Standing::Held;
             if held {
@@ -130,7 +132,7 @@ impl Held {
     }
 
     /// What a heartbeat said of this lease.
-    fn hear(&self, answer: LeaseStatus) {
+    pub(crate) fn hear(&self, answer: LeaseStatus) {
         let state = Some(answer.state).filter(|state| *state != TaskState::Unspecified);
         if answer.cancel {
             self.lose("the task was canceled", state.or(Some(TaskState::Canceled)));
@@ -140,6 +142,7 @@ impl Held {
                 self.lose(reason.unwrap_or("the platform took it back"), state);
             }
         } else {
+            *locked(&self.until) = Instant::now() + seconds(answer.seconds_left);
             self.deliver(answer.messages);
             if answer.drain {
                 self.drain.send_replace(true);
@@ -152,14 +155,19 @@ impl Held {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     held: Mutex<HashMap<String, Arc<Held>>>,
+    /// Which of them are to be asked after at once.
+    stirred: Mutex<HashSet<String>>,
+    stir: Notify,
 }
 
 impl Leases {
     /// Takes up a lease that was just claimed.
-    pub(crate) fn hold(&self, key: LeaseKey, task: &str) -> Arc<Held> {
+    pub(crate) fn hold(&self, key: LeaseKey, task: &str, seconds_left: f64) -> Arc<Held> {
+        let now = Instant::now();
         let held = Arc::new(Held {
             task: task.to_owned(),
-            since: Instant::now(),
+            since: now,
+            until: Mutex::new(now + seconds(seconds_left)),
             standing: watch::Sender::new(Standing::Held),
             drain: watch::Sender::new(false),
             closing: AtomicBool::new(false),
@@ -193,74 +201,45 @@ impl Leases {
         locked(&self.held).values().for_each(|held| held.stop("the worker is stopping"));
     }
 
-    fn due(&self, age: Duration) -> Vec<Arc<Held>> {
+    /// Those that are at least so old, or were stirred.
+    pub(crate) fn due(&self, age: Duration) -> Vec<Arc<Held>> {
+        let stirred = std::mem::take(&mut *locked(&self.stirred));
+        let due = |held: &&Arc<Held>| held.since.elapsed() >= age || stirred.contains(&held.key.lease);
+        locked(&self.held).values().filter(due).cloned().collect()
+    }
+
+    /// Asks after these leases at the next heartbeat, however young they are. Strangers' are left out.
+    pub(crate) fn mark(&self, leases: impl IntoIterator<Item = String>) -> bool {
         let held = locked(&self.held);
-        held.values().filter(|held| held.since.elapsed() >= age).cloned().collect()
+        let mut stirred = locked(&self.stirred);
+        stirred.extend(leases.into_iter().filter(|lease| held.contains_key(lease)));
+        !stirred.is_empty()
+    }
+
+    /// Asks after a lease now.
+    pub(crate) fn stir(&self, lease: &str) {
+        if self.mark([lease.to_owned()]) {
+            self.stir.notify_one();
+        }
+    }
+
+    /// Asks after every lease now.
+    pub(crate) fn stir_all(&self) {
+        let all: Vec<String> = locked(&self.held).keys().cloned().collect();
+        if self.mark(all) {
+            self.stir.notify_one();
+        }
+    }
+
+    /// Waits until leases are to be asked after at once.
+    pub(crate) async fn stirred(&self) {
+        self.stir.notified().await;
     }
 }
 
-/// What the platform dictated when the session was opened.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Pace {
-    pub(crate) session: String,
-    pub(crate) heartbeat: Duration,
-}
-
-/// Keeps the leases until the future is dropped.
-pub(crate) async fn keep(client: Client, leases: Arc<Leases>, mut pace: watch::Receiver<Pace>) {
-    // Failures are retried sooner than the next beat would come, so that one lost answer or one
-    // restarting replica costs no lease.
-    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
-    let mut retry = None;
-    loop {
-        let Pace { session, heartbeat } = pace.borrow_and_update().clone();
-        tokio::select! {
-            () = tokio::time::sleep(retry.take().unwrap_or(heartbeat).min(heartbeat)) => {}
-            changed = pace.changed() => match changed {
-                Ok(()) => continue,
-                Err(_) => return,
-            },
-        }
-        let due = leases.due(heartbeat / 2);
-        if due.is_empty() {
-            backoff.reset();
-            continue;
-        }
-        match beat(&client, session, &due).await {
-            Ok(()) => {
-                if backoff.failures() > 0 {
-                    info!(leases = due.len(), "heartbeats go through again");
-                }
-                backoff.reset();
-            }
-            Err(error) => {
-                retry = Some(backoff.next());
-                warn!(leases = due.len(), error = error.chain(), "heartbeats did not go through");
-            }
-        }
-    }
-}
-
-async fn beat(client: &Client, session: String, due: &[Arc<Held>]) -> Result<(), Error> {
-    let leases = due.iter().map(|held| HeldLease { lease: held.key.lease.clone(), epoch: held.key.epoch }).collect();
-    let answer = client.heartbeat(&HeartbeatRequest { leases, session }).await?;
-    debug!(leases = due.len(), "sent heartbeats");
-    let mut said: HashMap<String, LeaseStatus> =
-        answer.leases.into_iter().map(|lease| (lease.lease.clone(), lease)).collect();
-    for unreadable in answer.unreadable {
-        let lease = unreadable.key.map(|key| key.lease).unwrap_or_default();
-        warn!(lease, error = unreadable.error, "what a heartbeat brought cannot be read, giving the task back");
-        // A cancel may be in it, or a message that comes with no other heartbeat; the next lease has all of it.
-        if let Some(held) = due.iter().find(|held| held.key.lease == lease) {
-            held.stop("the worker cannot read what became of the lease");
-        }
-    }
-    for held in due {
-        if let Some(answer) = said.remove(&held.key.lease) {
-            held.hear(answer);
-        }
-    }
-    Ok(())
+/// A time of the platform's; one that makes no sense is none.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default().min(Duration::from_secs(86_400))
 }
 
 /// Waits for a value of that kind.

@@ -3,28 +3,37 @@
 //! One poll suffices: it brings up to as many leases as slots are free, and what queues while it is
 //! on its way comes with the next. Every failure pauses the loop, longer each time, and says so; no
 //! failure ends it, except a platform that refuses the very first session, which no waiting mends.
+//!
+//! The stop begins with a word to the platform that this session takes no more, upon which it answers the open poll. So nothing is
+//! on its way to a worker that has gone, and no lease has to wait for its expiry.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 use wire::AgentName;
-use wire::worker::{Lease, POLL_MAX, PollRequest, SessionRequest};
+use wire::worker::{DrainRequest, Lease, POLL_MAX, PollRequest, SessionRequest};
 
 use crate::agent::Agent;
 use crate::answer::{Answer, Unreadable};
 use crate::backoff::Backoff;
 use crate::client::{Client, LeaseKey};
 use crate::error::Error;
-use crate::lease::{Leases, Pace, keep};
+use crate::keeper::{Keeper, Pace};
+use crate::lease::Leases;
 use crate::turn::{give_back, give_up, work};
 
-/// How long a poll may still bring work in after the stop. A busy platform answers in this time
-/// anyway, and what it hands out is given back; an idle one has nothing on its way.
+/// How long the platform may take to hear that a session takes no more.
+const DRAIN: Duration = Duration::from_secs(3);
+/// How long the open poll of a drained session may take to come back: as long as the replica that holds it may take to hear of it.
+const DRAINED_POLL: Duration = Duration::from_secs(7);
+/// The same where the platform knows nothing of draining. A busy one answers in this time anyway, and what it hands out is given
+/// back; an idle one has nothing on its way.
 const LAST_POLL: Duration = Duration::from_millis(500);
 /// How long the releases at the end may take.
 const LAST_RELEASES: Duration = Duration::from_secs(5);
@@ -66,6 +75,8 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Worker {
     client: Client,
+    /// For heartbeats, with connections of their own.
+    keeper: Client,
     options: Options,
 }
 
@@ -74,6 +85,16 @@ struct Session {
     id: String,
     wait_seconds: f64,
     most: usize,
+}
+
+/// A poll on its way.
+type Poll = Pin<Box<dyn Future<Output = Result<Answer<Lease>, Error>> + Send>>;
+
+/// What is open when the pulling ends.
+#[derive(Default)]
+struct Left {
+    session: Option<Session>,
+    poll: Option<Poll>,
 }
 
 impl Worker {
@@ -91,15 +112,16 @@ impl Worker {
         if options.concurrency == 0 {
             return Err(Error::Options("the concurrency is at least 1, not 0".to_owned()));
         }
-        let client = Client::new(&options.url, options.key.as_deref())?;
-        Ok(Self { client, options })
+        let client = || Client::new(&options.url, options.key.as_deref());
+        Ok(Self { client: client()?, keeper: client()?, options })
     }
 
-    /// Works until `shutdown` is done, and then: polls no more, lets running tasks finish within
-    /// the grace, gives the rest back, and returns. That takes the grace and some seconds at most.
+    /// Works until `shutdown` is done, and then: takes no more, lets running tasks finish within the grace, gives the rest back, and
+    /// returns. That takes the grace and some seconds at most.
     ///
-    /// A platform that is not there (yet) is waited for. Dropping the future instead stops at once,
-    /// and the held leases run until their expiry.
+    /// A platform that is not there (yet) is waited for. One that drains this worker gets no more polls: what runs is finished, and
+    /// then the worker is idle until the shutdown. Dropping the future instead stops at once, and the held leases run until their
+    /// expiry.
     ///
     /// # Errors
     /// When the platform refuses the first session in a way that waiting does not mend: the key is
@@ -108,9 +130,7 @@ impl Worker {
         let agent: Arc<dyn Agent> = Arc::new(agent);
         let leases = Arc::new(Leases::default());
         let (pace, paced) = watch::channel(Pace { session: String::new(), heartbeat: Duration::from_secs(10) });
-        // A set of its own, so that heartbeats end with this future, however that ends.
-        let mut heartbeats = JoinSet::new();
-        heartbeats.spawn(keep(self.client.clone(), leases.clone(), paced));
+        let _keeper = Keeper::start(self.keeper.clone(), leases.clone(), paced)?;
         let mut turns = JoinSet::new();
 
         let pulled = {
@@ -124,21 +144,67 @@ impl Worker {
             };
             self.pull(&pace, start, shutdown).await
         };
+        leases.drain();
+        let (left, pulled) = match pulled {
+            Ok(left) => (left, Ok(())),
+            Err(error) => (Left::default(), Err(error)),
+        };
+        let (drained, ()) = tokio::join!(self.take_no_more(left), self.finish(&leases, &mut turns));
+        if let Some(session) = drained {
+            // A poll's answer that was lost on its way holds leases too.
+            self.drain(&session, true).await;
+        }
+        pulled
+    }
 
+    /// Lets running tasks end within the grace, and asks for the rest back.
+    async fn finish(&self, leases: &Leases, turns: &mut JoinSet<()>) {
         let open = leases.len();
         if open > 0 {
             let grace_ms = self.options.grace.as_millis() as u64;
             info!(tasks = open, grace_ms, "stopping, running tasks may finish");
         }
-        leases.drain();
-        if timeout(self.options.grace, join(&mut turns)).await.is_err() {
+        if timeout(self.options.grace, join(turns)).await.is_err() {
             info!(tasks = leases.len(), "giving back what is not done");
             leases.stop();
-            if timeout(LAST_RELEASES, join(&mut turns)).await.is_err() {
+            if timeout(LAST_RELEASES, join(turns)).await.is_err() {
                 warn!(tasks = leases.len(), "leaving leases to their expiry, the platform is away");
             }
         }
-        pulled
+    }
+
+    /// Ends what is left of the pulling; the session, where the platform drained it.
+    async fn take_no_more(&self, left: Left) -> Option<String> {
+        let session = left.session?.id;
+        let drained = self.drain(&session, false).await;
+        if let Some(poll) = left.poll {
+            let patience = if drained { DRAINED_POLL } else { LAST_POLL };
+            if let Ok(Ok(late)) = timeout(patience, poll).await {
+                self.hand_back(late.leases, "the worker is stopping").await;
+                self.give_up(late.unreadable).await;
+            }
+        }
+        drained.then_some(session)
+    }
+
+    /// Drains the session; whether the platform knows how to.
+    async fn drain(&self, session: &str, release: bool) -> bool {
+        match timeout(DRAIN, self.client.drain(session, &DrainRequest { release })).await {
+            Ok(Ok(drained)) => {
+                if drained.released > 0 {
+                    info!(released = drained.released, "the platform took back leases whose end it had not heard of");
+                }
+                true
+            }
+            Ok(Err(error)) => {
+                debug!(error = error.chain(), "the session was not drained");
+                false
+            }
+            Err(_) => {
+                debug!("the session was not drained in time");
+                false
+            }
+        }
     }
 
     /// Polls until the shutdown.
@@ -147,7 +213,7 @@ impl Worker {
         pace: &watch::Sender<Pace>,
         mut start: impl FnMut(Lease, OwnedSemaphorePermit),
         shutdown: impl Future<Output = ()>,
-    ) -> Result<(), Error> {
+    ) -> Result<Left, Error> {
         let mut shutdown = std::pin::pin!(shutdown);
         let slots = Arc::new(Semaphore::new(self.options.concurrency));
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
@@ -156,13 +222,13 @@ impl Worker {
         loop {
             // A slot first: a poll without room would take leases from workers that have some.
             let slot = until(&mut shutdown, slots.clone().acquire_owned()).await;
-            let Some(Ok(slot)) = slot else { return Ok(()) };
+            let Some(Ok(slot)) = slot else { return Ok(Left { session, poll: None }) };
             let free = 1 + slots.available_permits();
 
             let asked = Instant::now();
             let polled = match &session {
                 None => match until(&mut shutdown, self.open(pace)).await {
-                    None => return Ok(()),
+                    None => return Ok(Left::default()),
                     Some(Ok(opened)) => {
                         info!(url = self.options.url, agents = ?self.options.agents, "pulling tasks");
                         session = Some(opened);
@@ -173,23 +239,17 @@ impl Worker {
                     Some(Err(error)) => Err(error),
                 },
                 Some(current) => {
-                    let mut poll = std::pin::pin!(self.poll(current, free));
+                    let mut poll = self.poll(current, free);
                     match until(&mut shutdown, &mut poll).await {
                         Some(polled) => polled,
-                        None => {
-                            if let Ok(Ok(late)) = timeout(LAST_POLL, poll).await {
-                                self.hand_back(late.leases, "the worker is stopping").await;
-                                self.give_up(late.unreadable).await;
-                            }
-                            return Ok(());
-                        }
+                        None => return Ok(Left { session, poll: Some(poll) }),
                     }
                 }
             };
 
             let pause = match polled {
-                Ok(polled) if polled.is_empty() && asked.elapsed() < SHORT_POLL => backoff.next(),
-                Ok(Answer { leases, unreadable }) => {
+                Ok(polled) if polled.is_empty() && !polled.drain && asked.elapsed() < SHORT_POLL => backoff.next(),
+                Ok(Answer { leases, unreadable, drain }) => {
                     backoff.reset();
                     let mut first = Some(slot);
                     let mut surplus = Vec::new();
@@ -201,6 +261,11 @@ impl Worker {
                     }
                     self.hand_back(surplus, "the worker has no room").await;
                     self.give_up(unreadable).await;
+                    if drain {
+                        info!("the platform drains this worker: it takes no more tasks until it is started anew");
+                        shutdown.await;
+                        return Ok(Left { session, poll: None });
+                    }
                     continue;
                 }
                 Err(error) => {
@@ -220,7 +285,7 @@ impl Worker {
                 }
             };
             if until(&mut shutdown, tokio::time::sleep(pause)).await.is_none() {
-                return Ok(());
+                return Ok(Left { session, poll: None });
             }
         }
     }
@@ -239,7 +304,7 @@ impl Worker {
         Ok(Session { id: opened.session, wait_seconds: opened.poll_seconds, most })
     }
 
-    async fn poll(&self, session: &Session, free: usize) -> Result<Answer<Lease>, Error> {
+    fn poll(&self, session: &Session, free: usize) -> Poll {
         let request = PollRequest {
             session: session.id.clone(),
             agents: self.options.agents.clone(),
@@ -247,7 +312,8 @@ impl Worker {
             wait_seconds: Some(session.wait_seconds),
             start: true,
         };
-        self.client.poll(&request).await
+        let client = self.client.clone();
+        Box::pin(async move { client.poll(&request).await })
     }
 
     /// Gives back leases that nothing was done with.

@@ -1,21 +1,23 @@
 //! Bringing one turn's reports to the platform, also over lost answers and restarting replicas.
 //!
-//! A call that certainly did not happen is made again. One that may have happened is made again
-//! only where that shows: replacing an artifact twice leaves the same artifact, and a move made
-//! twice is refused, with the state it led to in the refusal. Appending twice would double the
-//! chunk, so an unclear append is an error, and the task goes to an attempt that starts it anew.
+//! A call that may have happened is made again until it is clear that it did. One that ends the lease needs no more for that: its
+//! repeat is refused, and the refusal names the state it led to. Every other carries an idempotency key, the number of the call
+//! within its lease, so that its repeat is answered as the first was and no chunk comes twice.
+//!
+//! Calls wait in a queue until their end is known. So an agent may drop the future of a report (a `select!`, a timeout): the next
+//! call first brings the dropped one to its end, under the same key.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tracing::{debug, warn};
-use wire::worker::{ApplyRequest, Progress, ReplyRequest, UPDATES, Update};
+use wire::worker::{ApplyRequest, Progress, ReplyRequest, StatusChange, UPDATES, Update};
 use wire::{Message, TaskState};
 
 use crate::backoff::Backoff;
 use crate::client::Client;
-use crate::context::begin_working;
 use crate::error::Error;
 use crate::lease::{Held, locked};
 
@@ -25,9 +27,45 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// One call that tells of a turn.
 #[derive(Debug)]
-enum Report {
-    Updates { request: ApplyRequest, repeatable: bool },
+struct Report {
+    said: Said,
+    /// The task's state after it.
+    to: TaskState,
+    /// Its key, unless it ends the lease.
+    key: Option<String>,
+}
+
+#[derive(Debug)]
+enum Said {
+    Updates(ApplyRequest),
     Reply(ReplyRequest),
+}
+
+/// What a turn has to tell, in order.
+#[derive(Debug, Default)]
+struct Queue {
+    reports: VecDeque<Report>,
+    numbered: u64,
+}
+
+impl Queue {
+    fn push(&mut self, said: Said, to: TaskState) {
+        self.numbered += 1;
+        let key = (to == TaskState::Working).then(|| self.numbered.to_string());
+        self.reports.push_back(Report { said, to, key });
+    }
+
+    /// Updates of which the last one leads to `to`, in as many calls as it takes.
+    fn push_updates(&mut self, mut updates: Vec<Update>, to: TaskState) {
+        while updates.len() > UPDATES {
+            let rest = updates.split_off(UPDATES);
+            self.push_updates(updates, TaskState::Working);
+            updates = rest;
+        }
+        if !updates.is_empty() {
+            self.push(Said::Updates(ApplyRequest { updates, ..ApplyRequest::default() }), to);
+        }
+    }
 }
 
 /// The way from one turn to the platform. One report at a time, in order.
@@ -36,12 +74,12 @@ pub(crate) struct Reports {
     client: Client,
     held: Arc<Held>,
     state: Mutex<TaskState>,
-    order: tokio::sync::Mutex<()>,
+    queue: tokio::sync::Mutex<Queue>,
 }
 
 impl Reports {
     pub(crate) fn new(client: Client, held: Arc<Held>, state: TaskState) -> Self {
-        Self { client, held, state: Mutex::new(state), order: tokio::sync::Mutex::default() }
+        Self { client, held, state: Mutex::new(state), queue: tokio::sync::Mutex::default() }
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -53,23 +91,44 @@ impl Reports {
         *locked(&self.state)
     }
 
-    /// Sends updates of a turn that goes on. They happen on a Working task: one that is not yet is
-    /// moved there first, in the same call.
-    pub(crate) async fn send(&self, updates: Vec<Update>) -> Result<(), Error> {
-        if updates.is_empty() {
-            return Ok(());
+    /// Sends the updates that `take` gives once it is this call's turn. They happen on a Working task: one that is not yet is moved
+    /// there first, in the same call.
+    pub(crate) async fn send(&self, take: impl FnOnce() -> Vec<Update>) -> Result<(), Error> {
+        let mut queue = self.queue.lock().await;
+        self.work_off(&mut queue).await?;
+        let updates = take();
+        if !updates.is_empty() {
+            queue.push_updates(self.on_working(updates), TaskState::Working);
         }
-        let _turn = self.order.lock().await;
-        self.deliver(self.on_working(updates), TaskState::Working).await
+        self.work_off(&mut queue).await
     }
 
     /// Sends the updates that end the turn, whose last one leads to `end`.
-    pub(crate) async fn finish(&self, mut updates: Vec<Update>, end: TaskState) -> Result<(), Error> {
-        let _turn = self.order.lock().await;
+    pub(crate) async fn finish(&self, take: impl FnOnce() -> Vec<Update>, end: TaskState) -> Result<(), Error> {
+        let mut queue = self.queue.lock().await;
+        self.work_off(&mut queue).await?;
+        let mut updates = take();
         if updates.iter().any(|update| matches!(update, Update::Progress(_))) {
             updates = self.on_working(updates);
         }
-        self.deliver(updates, end).await
+        queue.push_updates(updates, end);
+        self.work_off(&mut queue).await
+    }
+
+    /// Ends the turn with one update and nothing that was to be told before: it may be what went wrong.
+    pub(crate) async fn break_off(&self, update: Update, end: TaskState) -> Result<(), Error> {
+        let mut queue = self.queue.lock().await;
+        queue.reports.clear();
+        queue.push_updates(vec![update], end);
+        self.work_off(&mut queue).await
+    }
+
+    /// Sends the message that is all of the answer.
+    pub(crate) async fn reply(&self, message: Message) -> Result<(), Error> {
+        let mut queue = self.queue.lock().await;
+        self.work_off(&mut queue).await?;
+        queue.push(Said::Reply(ReplyRequest { message: Some(message) }), TaskState::Completed);
+        self.work_off(&mut queue).await
     }
 
     fn on_working(&self, mut updates: Vec<Update>) -> Vec<Update> {
@@ -87,46 +146,36 @@ impl Reports {
         updates
     }
 
-    async fn deliver(&self, mut updates: Vec<Update>, end: TaskState) -> Result<(), Error> {
-        while updates.len() > UPDATES {
-            let rest = updates.split_off(UPDATES);
-            self.apply(updates, TaskState::Working).await?;
-            updates = rest;
+    /// Makes every call that waits. One that fails takes those behind it along, since they were to come after it.
+    async fn work_off(&self, queue: &mut Queue) -> Result<(), Error> {
+        while let Some(report) = queue.reports.front() {
+            if report.key.is_none() {
+                self.held.close();
+            }
+            if let Err(error) = self.insist(report).await {
+                queue.reports.clear();
+                return Err(error);
+            }
+            queue.reports.pop_front();
         }
-        if end != TaskState::Working {
-            self.held.close();
-        }
-        self.apply(updates, end).await
-    }
-
-    /// Sends the message that is all of the answer.
-    pub(crate) async fn reply(&self, message: Message) -> Result<(), Error> {
-        let _turn = self.order.lock().await;
-        self.held.close();
-        self.insist(Report::Reply(ReplyRequest { message: Some(message) }), TaskState::Completed).await
-    }
-
-    async fn apply(&self, updates: Vec<Update>, end: TaskState) -> Result<(), Error> {
-        let repeatable = !updates.iter().any(|update| matches!(update, Update::Artifact(artifact) if artifact.append));
-        let request = ApplyRequest { updates, ..ApplyRequest::default() };
-        self.insist(Report::Updates { request, repeatable }, end).await
+        Ok(())
     }
 
     /// One call; yields the task's state after it.
     async fn make(&self, report: &Report) -> Result<TaskState, Error> {
-        let (task, key) = (&self.held.task, Some(&self.held.key));
-        match report {
-            Report::Updates { request, .. } => Ok(self.client.apply(task, key, request).await?.state),
-            Report::Reply(request) => {
-                let replied = self.client.reply(task, key, request).await?;
+        let (task, lease, key) = (&self.held.task, Some(&self.held.key), report.key.as_deref());
+        match &report.said {
+            Said::Updates(request) => Ok(self.client.apply(task, lease, key, request).await?.state),
+            Said::Reply(request) => {
+                let replied = self.client.reply(task, lease, key, request).await?;
                 Ok(replied.applied.map_or(TaskState::Completed, |applied| applied.state))
             }
         }
     }
 
     /// Makes a call until it is clear what became of it.
-    async fn insist(&self, report: Report, end: TaskState) -> Result<(), Error> {
-        let repeatable = !matches!(report, Report::Updates { repeatable: false, .. });
+    async fn insist(&self, report: &Report) -> Result<(), Error> {
+        let ends = report.key.is_none();
         let since = Instant::now();
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(5));
         let mut unclear = false;
@@ -134,7 +183,7 @@ impl Reports {
             if let Some(lost) = self.held.lost() {
                 return Err(lost);
             }
-            let error = match self.make(&report).await {
+            let error = match self.make(report).await {
                 Ok(state) => {
                     *locked(&self.state) = state;
                     return Ok(());
@@ -142,14 +191,14 @@ impl Reports {
                 Err(error) => error,
             };
             if let Some(refusal) = error.refusal() {
-                let arrived = unclear && refusal.state() == Some(end);
+                let arrived = ends && unclear && refusal.state() == Some(report.to);
                 if arrived && (refusal.is_lost() || refusal.is_conflict()) {
                     debug!(task.id = self.held.task, "a report whose answer was lost had arrived");
-                    *locked(&self.state) = end;
+                    *locked(&self.state) = report.to;
                     return Ok(());
                 }
                 // A message that waited for an answer is gone once it has one, or once nobody wants one.
-                if refusal.is_unknown() && unclear {
+                if refusal.is_unknown() && ends && unclear {
                     return Ok(());
                 }
                 if refusal.is_unknown() {
@@ -164,7 +213,7 @@ impl Reports {
             }
             unclear |= error.is_unclear();
             let again = error.is_passing() || error.is_unclear();
-            if !again || (unclear && !repeatable) || since.elapsed() > PATIENCE {
+            if !again || since.elapsed() > PATIENCE {
                 return Err(error);
             }
             let pause = backoff.next();
@@ -180,4 +229,10 @@ impl Reports {
             }
         }
     }
+}
+
+/// The first step of a task that is not Working yet, with the progress it is to begin with.
+fn begin_working(first: Progress) -> Update {
+    let Progress { status_message, metadata } = first;
+    Update::Work(StatusChange { status_message, metadata })
 }

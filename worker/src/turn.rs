@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tracing::{debug, error, info, warn};
+use tokio::time::timeout;
+use tracing::{Instrument as _, debug, error, info, info_span, warn};
 use wire::worker::{Lease, ReleaseRequest, StatusChange};
 
 use crate::agent::{Agent, End, Ending, Outcome};
@@ -19,7 +20,7 @@ use crate::error::{Error, chain};
 use crate::lease::{Held, Leases, Standing};
 use crate::text::message;
 
-/// How long an agent may clean up after it was told that its lease is lost.
+/// How long an agent may clean up after it was told that its lease is lost, or that the worker stops now.
 const CLEAN_UP: Duration = Duration::from_secs(1);
 
 /// How a run came to its end.
@@ -34,7 +35,7 @@ enum Run {
 /// Works one lease from claim to end.
 pub(crate) async fn work(client: Client, leases: Arc<Leases>, agent: Arc<dyn Agent>, lease: Lease) {
     let key = LeaseKey { lease: lease.lease.clone(), epoch: lease.epoch };
-    let held = leases.hold(key, &lease.task.id);
+    let held = leases.hold(key, &lease.task.id, lease.seconds_left);
     let context = Context::new(client.clone(), lease, held.clone());
     debug!(task.id = held.task, attempt = context.lease().attempt, "working");
     let run = run(agent, &context, &held).await;
@@ -47,23 +48,29 @@ pub(crate) async fn work(client: Client, leases: Arc<Leases>, agent: Arc<dyn Age
 }
 
 async fn run(agent: Arc<dyn Agent>, context: &Context, held: &Held) -> Run {
-    let work = AssertUnwindSafe(async { agent.run(context.clone()).await }).catch_unwind();
-    let mut work = std::pin::pin!(work);
+    let trace = context.trace_context().map(|trace| trace.traceparent.as_str());
+    let span = info_span!("task", id = held.task, agent = context.agent(), attempt = context.attempt(), trace);
+    let work = async { agent.run(context.clone()).await }.instrument(span);
+    let mut work = std::pin::pin!(AssertUnwindSafe(work).catch_unwind().map(|ended| match ended {
+        Ok(result) => Run::Ended(Box::new(result)),
+        Err(_) => Run::Panicked,
+    }));
     let standing = tokio::select! {
         biased;
-        ended = &mut work => return match ended {
-            Ok(result) => Run::Ended(Box::new(result)),
-            Err(_) => Run::Panicked,
-        },
+        ended = &mut work => return ended,
         standing = held.end() => standing,
+        never = context.keep_flowing() => match never {},
     };
+    // The agent heard it too, and may have something to put away.
     match standing {
-        Standing::Held => Run::Stopped("the worker is stopping"),
-        Standing::Stopping { reason } => Run::Stopped(reason),
+        Standing::Held | Standing::Stopping { .. } => {
+            let reason = if let Standing::Stopping { reason } = standing { reason } else { "the worker is stopping" };
+            timeout(CLEAN_UP, work).await.unwrap_or(Run::Stopped(reason))
+        }
         Standing::Lost { reason, .. } => {
             info!(task.id = held.task, reason, "the lease is lost, the agent stops");
-            // The agent heard it too, and may have something to put away. What it says now is moot.
-            let _ = tokio::time::timeout(CLEAN_UP, work).await;
+            // What it says now is moot.
+            let _ = timeout(CLEAN_UP, work).await;
             Run::Lost
         }
     }
@@ -87,6 +94,9 @@ async fn end(context: &Context, held: &Held, run: Run) -> Result<(), String> {
 
 /// Ends the turn as the agent said.
 async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<(), String> {
+    if let Err(error) = context.check() {
+        return break_off(context, held, Box::new(error)).await;
+    }
     let (to, body) = match outcome.0 {
         End::Move { to, message, metadata } => (to, StatusChange { status_message: message, metadata }),
         // Nothing was reported and nothing is gathered: there may be no task to complete.
@@ -103,8 +113,8 @@ async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<()
             return Ok(());
         }
     };
-    let mut updates = context.take_gathered();
-    updates.push(to.update(body));
+    let last = to.update(body);
+    let updates = || context.take_gathered().into_iter().chain([last]).collect();
     concluded(context, held, context.reports().finish(updates, to.target()).await).await
 }
 
@@ -141,8 +151,7 @@ async fn break_off(context: &Context, held: &Held, error: Box<dyn StdError + Sen
 /// Fails the task, leaving out whatever was gathered: it may be what went wrong.
 async fn fail(context: &Context, held: &Held, why: String) -> Result<(), String> {
     let body = StatusChange { status_message: Some(message(why)), metadata: None };
-    let updates = vec![Ending::Fail.update(body)];
-    match context.reports().finish(updates, Ending::Fail.target()).await {
+    match context.reports().break_off(Ending::Fail.update(body), Ending::Fail.target()).await {
         Ok(()) => Ok(()),
         Err(error) => without(held, error),
     }

@@ -21,5 +21,6 @@ mod smoke;
 mod socket;
 mod streams;
 mod table;
+mod trace;
 mod update_keys;
 mod v03;

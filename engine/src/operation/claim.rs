@@ -13,7 +13,7 @@ use super::new_task::NewTask;
 use crate::change::{Change, from_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
-use crate::view::{Shown, artifacts, bare, by_task, messages, within_bounds};
+use crate::view::{Shown, artifacts, bare, by_task, messages, unfinished, within_bounds};
 use crate::{Engine, database, store, unwritten};
 
 impl Engine {
@@ -231,7 +231,8 @@ fn lease(
         history_cursor: i64::from(task.history_count),
         accepted_output_modes: task.output_modes.as_deref().map(from_text).transpose()?.unwrap_or_default(),
         direct: false,
+        unfinished_artifacts: unfinished(chunks),
         trace_context: work.trace.as_deref().map(from_text).transpose()?,
-        ..Lease::default()
+        agent_settings: Some(change.agent().for_workers()),
     })
 }

@@ -328,7 +328,7 @@ impl Engine {
             hints.extend(put.hints);
         }
         let mut change = Change::begin(read, &caller.agent, now);
-        let seq = change.client_message(&message, output_modes(configuration)?)?;
+        let seq = change.client_message(&message, output_modes(configuration)?, caller.trace.as_deref())?;
         hints.extend(change.hints());
         change.write_into(write);
         Ok((Sent { task: id, seq }, hints))

@@ -66,6 +66,9 @@ pub fn update(read: &work::Model, next: &work::Model) -> UpdateStatement {
     if (next.deliveries, next.seen_seq) != (read.deliveries, read.seen_seq) {
         update.value(work::Column::Deliveries, next.deliveries).value(work::Column::SeenSeq, next.seen_seq);
     }
+    if next.trace != read.trace {
+        update.value(work::Column::Trace, next.trace.clone());
+    }
     if let Some(lease) = read.lease_id {
         update.and_where(Expr::col(work::Column::LeaseId).eq(lease));
     }

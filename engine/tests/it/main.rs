@@ -3,6 +3,7 @@
 
 mod direct;
 mod fixture;
+mod lease_content;
 mod leases;
 mod lifecycle;
 mod lists;

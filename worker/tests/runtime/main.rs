@@ -3,13 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test that is surprised fails")]
 
 mod agents;
+mod control;
 mod demo;
+mod keys;
 mod python;
+mod stop;
+mod streams;
 mod surface;
 mod unreadable;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -193,61 +196,6 @@ async fn a_platform_that_refuses_the_key_ends_the_run() {
 }
 
 #[tokio::test]
-async fn a_stop_lets_running_work_finish() {
-    let surface = Surface::start().await;
-    let agent = Arc::new(Gated::default());
-    let worker = Running::start(options(&surface.url), agent.clone());
-    surface.queue("a", "TASK_STATE_WORKING", &["slow"]);
-    agent.until_running(1).await;
-    surface.until("a waiting poll", |book| book.polling == 1).await;
-    worker.stop.send(()).unwrap();
-    agent.until_draining().await;
-    let polls = surface.look(|book| book.of("/leases:poll").len());
-    agent.open();
-    worker.done.await.unwrap().unwrap();
-    surface.look(|book| {
-        assert_eq!(book.updates("a").len(), 1);
-        assert!(book.of(":release").is_empty());
-        assert_eq!(book.of("/leases:poll").len(), polls);
-    });
-}
-
-#[tokio::test]
-async fn a_stop_gives_back_what_does_not_finish_in_time() {
-    let surface = Surface::start().await;
-    let agent = Arc::new(Gated::default());
-    let hasty = Options { grace: Duration::ZERO, ..options(&surface.url) };
-    let worker = Running::start(hasty, agent.clone());
-    for task in ["a", "b"] {
-        surface.queue(task, "TASK_STATE_WORKING", &["slow"]);
-    }
-    agent.until_running(2).await;
-    worker.stop().await;
-    surface.look(|book| {
-        for lease in ["lease-a", "lease-b"] {
-            let releases = book.of(&format!("/leases/{lease}:release"));
-            assert_eq!(releases.len(), 1);
-            assert_eq!(releases[0].epoch.as_deref(), Some("7"));
-        }
-        assert!(book.of(":apply").is_empty());
-    });
-}
-
-#[tokio::test]
-async fn work_that_comes_with_the_stop_is_given_back() {
-    let surface = Surface::start().await;
-    let worker = Running::start(options(&surface.url), Demo);
-    surface.until("a waiting poll", |book| book.polling == 1).await;
-    worker.stop.send(()).unwrap();
-    surface.queue("a", "TASK_STATE_WORKING", &["late"]);
-    worker.done.await.unwrap().unwrap();
-    surface.look(|book| {
-        assert_eq!(book.of("/leases/lease-a:release").len(), 1);
-        assert!(book.of(":apply").is_empty());
-    });
-}
-
-#[tokio::test]
 async fn no_more_is_asked_for_than_there_is_room_for() {
     let surface = Surface::start().await;
     let agent = Arc::new(Gated::default());
@@ -292,24 +240,6 @@ async fn a_report_that_was_not_taken_is_made_again() {
     surface.queue("a", "TASK_STATE_WORKING", &["hello"]);
     surface.until("four calls", |book| book.updates("a").len() == 4).await;
     worker.stop().await;
-}
-
-#[tokio::test]
-async fn an_append_that_may_have_arrived_is_not_made_twice() {
-    let surface = Surface::start().await;
-    let fine = Answer::Of(
-        200,
-        json!({
-            "taskId": "a", "state": "TASK_STATE_WORKING", "generation": 2, "leaseHeld": true,
-            "statusTimestamp": "2026-11-30T12:00:00.000Z",
-        }),
-    );
-    surface.plan_applies([fine, Answer::Broken]);
-    let worker = Running::start(options(&surface.url), Streaming);
-    surface.queue("a", "TASK_STATE_WORKING", &["anything"]);
-    surface.until("the release", |book| book.of("/leases/lease-a:release").len() == 1).await;
-    worker.stop().await;
-    assert_eq!(surface.look(|book| book.updates("a").len()), 2);
 }
 
 #[tokio::test]

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use wire::Validate;
-use wire::worker::{ApplyRequest, HeartbeatRequest, PollRequest, ReleaseRequest, ReplyRequest, SessionRequest};
+use wire::worker::{
+    ApplyRequest, DrainRequest, HeartbeatRequest, PollRequest, ReleaseRequest, ReplyRequest, SessionRequest,
+};
 
 /// How long a test waits for what must happen before it calls it missing.
 pub(crate) const MISSING: Duration = Duration::from_secs(30);
@@ -25,6 +27,8 @@ pub(crate) enum Answer {
     Of(u16, Value),
     /// The connection breaks before the answer is whole.
     Broken,
+    /// It never comes.
+    Stuck,
 }
 
 /// One call as it came in.
@@ -33,6 +37,7 @@ pub(crate) struct Call {
     pub(crate) path: String,
     pub(crate) lease: Option<String>,
     pub(crate) epoch: Option<String>,
+    pub(crate) key: Option<String>,
     pub(crate) body: Value,
 }
 
@@ -42,8 +47,16 @@ pub(crate) struct Book {
     pub(crate) calls: Vec<Call>,
     pub(crate) connections: HashSet<String>,
     pub(crate) polling: usize,
+    /// How often somebody listened to the control stream.
+    pub(crate) listened: usize,
     applies: VecDeque<Answer>,
     beats: HashMap<String, Value>,
+    /// Whether sessions can be drained and controlled, as older platforms do not know.
+    modern: bool,
+    drained: bool,
+    /// Seconds between heartbeats.
+    pace: f64,
+    nudges: VecDeque<String>,
 }
 
 impl Book {
@@ -89,7 +102,7 @@ impl Surface {
     pub(crate) async fn start_at(address: &str) -> Self {
         let acceptor = TcpListener::bind(address.to_owned()).into_acceptor().await.unwrap();
         let local = acceptor.local_addr()[0].as_socket_addr().copied().unwrap();
-        let book = Arc::new(Mutex::new(Book::default()));
+        let book = Arc::new(Mutex::new(Book { pace: 0.05, ..Book::default() }));
         let turned = watch::Sender::new(());
         let app = app(book.clone(), turned.clone());
         let server = tokio::spawn(async move {
@@ -132,6 +145,27 @@ impl Surface {
         });
     }
 
+    /// Serves what older platforms do not: draining and the control stream.
+    pub(crate) fn modernize(&self) {
+        self.change(|book| book.modern = true);
+    }
+
+    /// Drains every session, as an operator would.
+    pub(crate) fn drain(&self) {
+        self.change(|book| book.drained = true);
+    }
+
+    /// Tells sessions to beat so often, from the next one on.
+    pub(crate) fn pace(&self, seconds: f64) {
+        self.change(|book| book.pace = seconds);
+    }
+
+    /// Sends an event on the control stream.
+    pub(crate) fn nudge(&self, kind: &str, lease: &str) {
+        let data = json!({"kind": kind, "lease": lease, "taskId": "t"});
+        self.change(|book| book.nudges.push_back(format!(": a comment\n\nevent: {kind}\ndata: {data}\n\n")));
+    }
+
     fn change(&self, change: impl FnOnce(&mut Book)) {
         change(&mut self.book.lock().unwrap());
         self.turned.send_replace(());
@@ -163,12 +197,20 @@ fn app(book: Arc<Mutex<Book>>, turned: watch::Sender<()>) -> impl Endpoint<Outpu
     })
 }
 
-async fn serve(mut request: Request, book: &Mutex<Book>, turned: &watch::Sender<()>) -> Response {
+async fn serve(mut request: Request, book: &Arc<Mutex<Book>>, turned: &watch::Sender<()>) -> Response {
     let header = |name: &str| request.header(name).map(str::to_owned);
     let (lease, epoch) = (header("Taskyard-Lease"), header("Taskyard-Epoch"));
+    let key = header("Idempotency-Key");
     let Some(path) = request.uri().path().strip_prefix("/worker/v1").map(str::to_owned) else {
         return answer(401, &json!({}));
     };
+    let is_control = path == "/sessions/s1/control";
+    if (is_control || path.ends_with(":drain")) && !book.lock().unwrap().modern {
+        return answer(404, &json!({}));
+    }
+    if is_control {
+        return control(book.clone(), turned);
+    }
     let peer = request.remote_addr().to_string();
     let bytes = request.take_body().into_vec().await.unwrap();
     check(&path, &bytes);
@@ -176,18 +218,23 @@ async fn serve(mut request: Request, book: &Mutex<Book>, turned: &watch::Sender<
     {
         let mut book = book.lock().unwrap();
         book.connections.insert(peer);
-        book.calls.push(Call { path: path.clone(), lease, epoch, body: body.clone() });
+        book.calls.push(Call { path: path.clone(), lease, epoch, key, body: body.clone() });
     }
     turned.send_replace(());
     match path.as_str() {
         "/sessions" => answer(
             200,
             &json!({
-                "session": "s1", "heartbeatSeconds": 0.05, "leaseSeconds": 30.0, "pollSeconds": 20.0,
+                "session": "s1", "heartbeatSeconds": book.lock().unwrap().pace, "leaseSeconds": 30.0, "pollSeconds": 20.0,
                 "maxLeases": 100,
             }),
         ),
         "/leases:poll" => poll(&body, book, turned).await,
+        "/sessions/s1:drain" => {
+            book.lock().unwrap().drained = true;
+            turned.send_replace(());
+            answer(200, &json!({"released": 0}))
+        }
         "/leases:heartbeat" => beat(&body, &book.lock().unwrap()),
         path if path.ends_with(":apply") => {
             let planned = book.lock().unwrap().applies.pop_front();
@@ -195,6 +242,7 @@ async fn serve(mut request: Request, book: &Mutex<Book>, turned: &watch::Sender<
                 None => answer(200, &applied(path, &body)),
                 Some(Answer::Of(status, body)) => answer(status, &body),
                 Some(Answer::Broken) => broken(),
+                Some(Answer::Stuck) => std::future::pending().await,
             }
         }
         path if path.ends_with(":reply") => {
@@ -203,6 +251,7 @@ async fn serve(mut request: Request, book: &Mutex<Book>, turned: &watch::Sender<
                 None => answer(200, &json!({"direct": true})),
                 Some(Answer::Of(status, body)) => answer(status, &body),
                 Some(Answer::Broken) => broken(),
+                Some(Answer::Stuck) => std::future::pending().await,
             }
         }
         _ => answer(200, &json!({})),
@@ -218,6 +267,7 @@ fn check(path: &str, body: &[u8]) {
         "/sessions" => valid::<SessionRequest>(body),
         "/leases:poll" => valid::<PollRequest>(body),
         "/leases:heartbeat" => valid::<HeartbeatRequest>(body),
+        "/sessions/s1:drain" => valid::<DrainRequest>(body),
         path if path.ends_with(":release") => valid::<ReleaseRequest>(body),
         path if path.ends_with(":apply") => valid::<ApplyRequest>(body),
         path if path.ends_with(":reply") => valid::<ReplyRequest>(body),
@@ -242,16 +292,32 @@ async fn poll(body: &Value, book: &Mutex<Book>, turned: &watch::Sender<()>) -> R
     turned.send_replace(());
     let most = body["max"].as_u64().unwrap_or(1) as usize;
     loop {
-        let leases: Vec<Value> = {
+        let (drained, leases): (bool, Vec<Value>) = {
             let mut book = book.lock().unwrap();
-            let count = book.queue.len().min(most);
-            book.queue.drain(..count).collect()
+            let count = if book.drained { 0 } else { book.queue.len().min(most) };
+            (book.drained, book.queue.drain(..count).collect())
         };
-        if !leases.is_empty() {
-            return answer(200, &json!({"leases": leases}));
+        if drained || !leases.is_empty() {
+            return answer(200, &json!({"leases": leases, "drain": drained}));
         }
         changed.changed().await.unwrap();
     }
+}
+
+/// Every nudge as it comes, to whoever listens first.
+fn control(book: Arc<Mutex<Book>>, turned: &watch::Sender<()>) -> Response {
+    book.lock().unwrap().listened += 1;
+    turned.send_replace(());
+    let nudges = futures_util::stream::unfold((book, turned.subscribe()), async |(book, mut turned)| {
+        loop {
+            let nudge = book.lock().unwrap().nudges.pop_front();
+            if let Some(nudge) = nudge {
+                return Some((Ok::<_, io::Error>(nudge), (book, turned)));
+            }
+            turned.changed().await.ok()?;
+        }
+    });
+    Response::builder().content_type("text/event-stream").body(Body::from_bytes_stream(nudges))
 }
 
 fn beat(body: &Value, book: &Book) -> Response {
