@@ -3,7 +3,7 @@
 
 use crate::config::{Config, Environment, Flags, Refusal};
 use crate::shutdown::Shutdown;
-use crate::{Failure, dev, migrate, openapi, serve, telemetry, work};
+use crate::{Failure, dev, migrate, openapi, serve, telemetry, undelivered, work};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::Write as _;
 use std::path::Path;
@@ -41,6 +41,9 @@ enum Command {
     Notifier,
     /// Bring the database's tables up to date, then exit.
     Migrate,
+    /// Look at the tasks that were given up because no worker finished them, and send them again.
+    #[command(subcommand)]
+    Undelivered(undelivered::Command),
     /// Write the OpenAPI documents, or check that the ones on disk are what the code says.
     Openapi(openapi::Options),
     /// Print the effective configuration with the source of each value; secrets are masked.
@@ -93,6 +96,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Api => serving(load(false)?, serve::api),
         Command::Notifier => serving(load(false)?, serve::notifier),
         Command::Worker => serving(load(false)?, work::run),
+        Command::Undelivered(command) => {
+            serving(load(false)?, async |config, _| undelivered::run(config, command).await)
+        }
         Command::Migrate => serving(load(false)?, async |config, _| migrate::run(config).await),
     }
 }
@@ -142,6 +148,28 @@ mod tests {
         assert!(matches!(cli.command, Some(Command::Dev(dev::Options { memory: true }))));
         assert_eq!(cli.flags.values.get("webhooks.allow_loopback").map(String::as_str), Some("true"));
         assert!(parse("taskyard --memory").dev.memory);
+    }
+
+    #[test]
+    fn undelivered_tasks_are_named_or_all_are_meant() {
+        let refused = |line: &str| Cli::try_parse_from(line.split_whitespace()).is_err();
+        for line in [
+            "taskyard undelivered",
+            "taskyard undelivered resend",
+            "taskyard undelivered resend --all x",
+            "taskyard undelivered resend x --tenant acme",
+            "taskyard undelivered list x",
+        ] {
+            assert!(refused(line), "{line}");
+        }
+        for line in [
+            "taskyard undelivered list --json --tenant acme --agent demo",
+            "taskyard undelivered resend x y",
+            "taskyard undelivered resend --all --agent demo",
+            "taskyard --data /x undelivered list",
+        ] {
+            assert!(!refused(line), "{line}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod parts;
 pub mod serve;
 pub mod shutdown;
 pub mod telemetry;
+pub mod undelivered;
 pub mod work;
 
 pub use config::Config;

@@ -38,3 +38,4 @@ mod stop;
 mod streams;
 mod tenant;
 mod turns;
+mod undelivered;

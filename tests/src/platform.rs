@@ -146,6 +146,21 @@ impl Platform {
         }
     }
 
+    /// Runs a command of the binary on the platform's data to its end: whether it went well, its stdout and its stderr.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn command(&self, arguments: &[&str]) -> (bool, String, String) {
+        let mut command = std::process::Command::new(binary());
+        command.args(arguments).current_dir(self.folder.path()).env("TASKYARD_DATA", "data").env_remove("DATABASE_URL");
+        if let Some(database) = &self.database {
+            command.env("DATABASE_URL", database.url());
+        }
+        let ended = command.output().expect("running a command of the binary");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        (ended.status.success(), text(ended.stdout), text(ended.stderr))
+    }
+
     /// The processes' names.
     pub fn names(&self) -> Vec<String> {
         self.processes.iter().map(|process| open(process).name.clone()).collect()

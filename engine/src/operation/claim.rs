@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use entity::{task_artifact, task_message, waiting_message, work};
+use entity::{task_artifact, task_message, undelivered, waiting_message, work};
 use sea_orm::{ConnectionTrait, DbErr};
 use uuid::Uuid;
 use wire::worker::Lease;
@@ -66,6 +66,9 @@ impl Engine {
             }
             if spent {
                 let deliveries = agent.max_deliveries;
+                if let Some(work) = change.work() {
+                    write.insert(undelivered::ActiveModel::from(store::undelivered::row(change.task(), work, now)));
+                }
                 change.make(Move::Fail, Some(self.platform_says(&format!(
                     "The platform failed this task: it was delivered to workers {deliveries} times and none finished or released it."
                 ))), None)?;

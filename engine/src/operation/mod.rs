@@ -27,12 +27,14 @@ mod send_message;
 mod send_streaming_message;
 mod session;
 mod subscribe_to_task;
+mod undelivered;
 mod update_key;
 
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;
 pub(crate) use direct::Senders;
 pub use list_tasks::ListedTasks;
+pub use undelivered::{Resent, Undelivered, UndeliveredFilter, UndeliveredPlace};
 
 /// A task id as the client wrote it. What is no id of ours is the id of no task.
 pub(crate) fn task_id(text: &str) -> Result<Uuid, Error> {

@@ -22,6 +22,7 @@ pub mod push;
 pub mod secret_key;
 pub mod send_key;
 pub mod task;
+pub mod undelivered;
 pub mod update_key;
 pub mod waiting;
 pub mod work;

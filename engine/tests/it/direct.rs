@@ -67,7 +67,7 @@ async fn reply(engine: &Engine, lease: &Lease, text: &str) -> Result<Replied, Er
 }
 
 /// Let so many seconds go by, in steps in which the sender of the one message is seen to wait for it.
-async fn pass(f: &Fixture, seconds: i64) {
+pub(crate) async fn pass(f: &Fixture, seconds: i64) {
     for _ in 0..seconds / 4 {
         f.clock.advance(4_000);
         let waited_for = format!("waiting_message WHERE until >= {}", f.clock.now() + 10_000);

@@ -11,6 +11,7 @@ mod push_configs;
 mod quotas;
 mod sends;
 mod streams;
+mod undelivered;
 mod update_keys;
 
 /// Runs one scenario on every store.
