@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::rest::Rest;
 use crate::verbs::MARK;
-use crate::worker::{PREFIX, Workers};
+use crate::worker::{PREFIX, Sessions, Workers};
 
 mod a2a;
 mod workers;
@@ -32,7 +32,7 @@ pub fn documents() -> Vec<Document> {
     let version = env!("CARGO_PKG_VERSION");
     let a2a = OpenApiService::new(Rest, "Taskyard: A2A", version).description(a2a::description()).license(license());
     let a2a = a2a::servers().into_iter().fold(a2a, OpenApiService::server);
-    let workers = OpenApiService::new(Workers, "Taskyard: workers", version)
+    let workers = OpenApiService::new((Workers, Sessions), "Taskyard: workers", version)
         .description(workers::DESCRIPTION)
         .license(license())
         .server(ServerObject::new(PREFIX));

@@ -8,6 +8,7 @@ use engine::stream::{Cut, EventStream, Item};
 use poem::http::Method;
 use poem::{Request, Response};
 use uuid::Uuid;
+use wire::worker::ControlEvent;
 use wire::{Error, Kind, Tenant};
 
 /// What request lines are logged under.
@@ -83,15 +84,34 @@ impl Streamed {
         Streamed { operation, task, began: Instant::now(), items: 0, end: "client" }
     }
 
+    /// A worker's control stream.
+    pub(crate) fn control() -> Streamed {
+        Streamed { operation: "ControlSession", task: None, began: Instant::now(), items: 0, end: "client" }
+    }
+
+    /// Take note of what a control stream says next.
+    pub(crate) fn note_control(&mut self, next: &Result<ControlEvent, Cut>) {
+        match next {
+            Ok(_) => self.items += 1,
+            Err(cut) => self.end = end_of(cut),
+        }
+    }
+
     /// Take note of what comes next.
     pub(crate) fn note(&mut self, next: &Result<Option<Item>, Cut>) {
         match next {
             Ok(Some(_)) => self.items += 1,
             Ok(None) => self.end = "finished",
-            Err(Cut::Slow) => self.end = "slow",
-            Err(Cut::Closing) => self.end = "shutdown",
-            Err(Cut::Failed(_)) => self.end = "failure",
+            Err(cut) => self.end = end_of(cut),
         }
+    }
+}
+
+fn end_of(cut: &Cut) -> &'static str {
+    match cut {
+        Cut::Slow => "slow",
+        Cut::Closing => "shutdown",
+        Cut::Failed(_) => "failure",
     }
 }
 

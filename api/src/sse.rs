@@ -19,6 +19,9 @@ use wire::{Error, StreamResponse};
 use crate::dialect::Dialect;
 use crate::{jsonrpc, log};
 
+mod control;
+pub(crate) use control::Control;
+
 /// The media type.
 pub(crate) const EVENT_STREAM: &str = "text/event-stream";
 /// A comment, which clients skip. A blank line after it would end an event without data, which the official Python client of 0.3 cannot

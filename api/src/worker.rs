@@ -8,7 +8,7 @@ use poem_openapi::param::Header;
 use wire::worker::{
     Applied, ApplyRequest, ArtifactUpdate, EPOCH_HEADER, HeartbeatRequest, HeartbeatResponse,
     ListAllPushNotificationConfigsResponse, ListAllTasksResponse, MoveRequest, PollRequest, PollResponse,
-    ReleaseRequest, Replied, ReplyRequest, SessionRequest, SessionResponse, StatusChange, Update,
+    ReleaseRequest, Replied, ReplyRequest, StatusChange, Update,
 };
 use wire::{Error, TaskState, Tenant};
 
@@ -23,6 +23,9 @@ use crate::query::Asked;
 use crate::verbs::{Found, Handler, Table};
 use crate::{rest, route};
 
+mod session;
+pub(crate) use session::Sessions;
+
 /// Where the surface stands.
 pub(crate) const PREFIX: &str = "/worker/v1";
 
@@ -31,12 +34,6 @@ pub(crate) struct Workers;
 
 #[OpenApi]
 impl Workers {
-    /// Introduce a worker and learn the times to keep.
-    #[oai(path = "/sessions", method = "post", operation_id = "OpenSession")]
-    async fn open_session(&self, call: &Call, body: Body<SessionRequest>) -> Reply<SessionResponse> {
-        reply(&call.engine.open_session(&call.worker, &body.0)?)
-    }
-
     /// Wait for work: leases as soon as there are some, or none when the wait is over.
     #[oai(path = "/leases/@poll", method = "post", operation_id = "PollLeases")]
     async fn poll(&self, call: &Call, body: Body<PollRequest>) -> Reply<PollResponse> {
@@ -288,7 +285,7 @@ fn read_state(name: &str) -> Result<TaskState, Error> {
 
 /// The paths and what they lead to.
 pub(crate) fn table() -> Table<Handler> {
-    Table::of(Workers)
+    Table::of((Workers, Sessions))
 }
 
 /// Answer a request of the worker surface; `path` is what follows the prefix.

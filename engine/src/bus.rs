@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc};
 use uuid::Uuid;
 
+use crate::sessions::{Nudge, Sessions};
 use crate::watch::Watch;
 
 /// Something worth looking at.
@@ -37,6 +38,13 @@ pub enum Hint {
         /// The id the task would have.
         message: Uuid,
     },
+    /// A worker's session is to be told something at once.
+    Control {
+        /// The session.
+        session: Uuid,
+        /// What.
+        nudge: Nudge,
+    },
     /// A lane has something to deliver.
     Delivery,
 }
@@ -44,7 +52,7 @@ pub enum Hint {
 /// Which hints a process wants to hear of from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interests {
-    /// `Work`, `Event` and `Answer`: an api.
+    /// `Work`, `Event`, `Answer` and `Control`: an api.
     pub tasks: bool,
     /// `Delivery`: a notifier.
     pub deliveries: bool,
@@ -57,6 +65,8 @@ pub struct Hub {
     pub watch: Watch,
     /// Agents that have something ready; the claimer looks.
     pub ready: Ready,
+    /// Workers' sessions: who is to stop, who listens.
+    pub sessions: Sessions,
     /// Something is due; the notifier looks.
     pub delivery: Notify,
 }
@@ -87,6 +97,11 @@ impl Ready {
         agents.iter().filter(|agent| ready.remove(agent.as_str())).count() > 0
     }
 
+    /// Whether nothing was heard of any.
+    pub fn is_empty(&self) -> bool {
+        self.open().is_empty()
+    }
+
     /// Somebody should look.
     pub fn look(&self) {
         self.changed.notify_one();
@@ -104,6 +119,7 @@ impl Hub {
             Hint::Work { agent } => self.ready.add([agent.clone()]),
             Hint::Event { task, generation, state } => self.watch.hear(*task, *generation, *state),
             Hint::Answer { message } => self.watch.wake(*message),
+            Hint::Control { session, nudge } => self.sessions.hear(*session, *nudge),
             Hint::Delivery => self.delivery.notify_one(),
         }
     }
@@ -174,12 +190,13 @@ impl Bus {
     }
 }
 
-/// `w AGENT`, `e TASK GENERATION STATE`, `a MESSAGE`, `d`: a line a hint.
+/// `w AGENT`, `e TASK GENERATION STATE`, `a MESSAGE`, `c SESSION NUDGE`, `d`: a line a hint.
 fn write(hint: &Hint) -> String {
     match hint {
         Hint::Work { agent } => format!("w {agent}"),
         Hint::Event { task, generation, state } => format!("e {} {generation} {state}", task.simple()),
         Hint::Answer { message } => format!("a {}", message.simple()),
+        Hint::Control { session, nudge } => format!("c {} {nudge}", session.simple()),
         Hint::Delivery => "d".to_owned(),
     }
 }
@@ -195,6 +212,10 @@ fn parse(line: &str) -> Option<Hint> {
             state: words.next()?.parse().ok()?,
         }),
         "a" => Some(Hint::Answer { message: words.next()?.parse().ok()? }),
+        "c" => {
+            let (session, nudge) = line.strip_prefix("c ")?.split_once(' ')?;
+            Some(Hint::Control { session: session.parse().ok()?, nudge: nudge.parse().ok()? })
+        }
         "d" => Some(Hint::Delivery),
         _ => None,
     }
@@ -284,13 +305,22 @@ async fn listen(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::lease::LeaseName;
+    use crate::sessions::Turn;
+    use wire::TaskState;
 
     #[test]
     fn a_hint_survives_its_line() {
+        let lease = LeaseName { task: Uuid::from_u128(7), lease: Uuid::from_u128(8) };
         let hints = [
             Hint::Work { agent: "demo".into() },
             Hint::Event { task: Uuid::from_u128(7), generation: 3, state: 2 },
             Hint::Answer { message: Uuid::from_u128(9) },
+            Hint::Control { session: Uuid::from_u128(4), nudge: Nudge::Drain },
+            Hint::Control {
+                session: Uuid::from_u128(4),
+                nudge: Nudge::Lease { turn: Turn::Cancel, lease, state: TaskState::Canceled as i16 },
+            },
             Hint::Delivery,
         ];
         for hint in hints {
@@ -298,5 +328,6 @@ mod tests {
         }
         assert_eq!(parse("x later release"), None);
         assert_eq!(parse("e not-a-task 1 2"), None);
+        assert_eq!(parse("c 00000000000000000000000000000004 later-release"), None);
     }
 }

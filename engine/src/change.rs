@@ -14,6 +14,8 @@ use wire::{
 };
 
 use crate::bus::Hint;
+use crate::operation::lease::LeaseName;
+use crate::sessions::{Nudge, Turn};
 use crate::settings::Agent;
 use crate::store::task::TaskAndWork;
 use crate::store::{self, Write};
@@ -395,7 +397,23 @@ impl<'a> Change<'a> {
         if self.work.as_ref().is_some_and(ready) {
             hints.push(Hint::Work { agent: self.task.agent.clone() });
         }
+        hints.extend(self.nudge());
         hints
+    }
+
+    /// What to tell the session that held the task when it was read, unless it made the change itself.
+    fn nudge(&self) -> Option<Hint> {
+        let read = self.read.as_ref().filter(|_| self.hand != Hand::Held)?;
+        let lease = LeaseName { task: read.task_id, lease: read.lease_id? };
+        let session = Uuid::try_parse(read.worker.as_deref()?).ok()?;
+        let turn = match &self.work {
+            None if self.state() == TaskState::Canceled => Turn::Cancel,
+            Some(work) if work.lease_id == read.lease_id => {
+                self.messages.iter().any(|message| message.client).then_some(Turn::Message)?
+            }
+            _ => Turn::Lost,
+        };
+        Some(Hint::Control { session, nudge: Nudge::Lease { turn, lease, state: self.task.state } })
     }
 
     /// Everything as one write, upon the work row as it was read. Answers how the task stands once it is written.

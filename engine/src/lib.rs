@@ -26,6 +26,7 @@ pub mod operation;
 mod queue;
 mod recent;
 pub mod secret;
+pub mod sessions;
 pub mod settings;
 pub mod store;
 pub mod stream;
@@ -148,6 +149,7 @@ impl Engine {
             () = self.sweep_watchers() => {}
             () = self.sweep_keys() => {}
             () = self.sweep_waiting() => {}
+            () = self.keep_sessions() => {}
             () = keep_time(self.store().clone(), self.clock().clone()) => {}
             () = shutdown => {}
         }

@@ -203,6 +203,9 @@ impl Engine {
     async fn serve_once(&self) -> bool {
         let ready = &self.bus().hub().ready;
         let mut more = false;
+        if ready.is_empty() {
+            return more;
+        }
         for group in self.inner.queue.take(|agents| ready.take(agents)) {
             let wants: Vec<usize> = group.entries.iter().map(|entry| entry.poll.max).collect();
             let turns = turns(&wants, CLAIM);

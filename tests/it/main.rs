@@ -24,6 +24,7 @@ macro_rules! on_both {
 }
 
 mod cancel;
+mod control;
 mod direct;
 mod history;
 mod job;

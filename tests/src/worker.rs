@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{Refusal, eventually};
+use crate::{Control, Refusal, eventually};
 
 /// What proves a lease.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +92,17 @@ impl Worker {
             request = request.header("Taskyard-Lease", &held.lease).header("Taskyard-Epoch", held.epoch);
         }
         answer(path, request).await
+    }
+
+    /// The control stream of a session, once it is listened to.
+    ///
+    /// # Panics
+    /// When it is refused.
+    pub async fn control(&self, session: &str) -> Control {
+        let answer = self.http.get(self.url(&format!("/sessions/{session}/control"))).send().await;
+        let answer = answer.unwrap_or_else(|error| panic!("a control stream: {error:?}"));
+        assert_eq!(answer.status().as_u16(), 200, "a control stream");
+        Control::of(answer).begin().await
     }
 
     /// A page of a view of the worker surface.

@@ -86,6 +86,8 @@ errors! {
     LeaseRequired                  = "LEASE_REQUIRED",                     -32000, FailedPrecondition, 428, OWN_DOMAIN;
     /// Worker surface: no such lease.
     LeaseNotFound                  = "LEASE_NOT_FOUND",                    -32000, NotFound,           404, OWN_DOMAIN;
+    /// Worker surface: no such session.
+    SessionNotFound                = "SESSION_NOT_FOUND",                  -32000, NotFound,           404, OWN_DOMAIN;
 }
 
 macro_rules! grpc {

@@ -17,6 +17,8 @@ pub use update::{UPDATES, Update};
 pub const LEASE_HEADER: &str = "Taskyard-Lease";
 /// Names the lease's epoch.
 pub const EPOCH_HEADER: &str = "Taskyard-Epoch";
+/// How many leases one heartbeat may name.
+pub const HEARTBEAT_MAX: usize = 1_000;
 /// How many leases one poll may ask for.
 pub const POLL_MAX: i32 = 100;
 
@@ -196,8 +198,8 @@ message! {
     pub struct HeartbeatRequest {
         /// The session, if there is one.
         session: String as "session", rules::id;
-        /// The leases.
-        leases: Vec<HeldLease> as "leases" [present];
+        /// The leases, at most 1,000.
+        leases: Vec<HeldLease> as "leases" [present], update::held;
     }
 
     /// What became of the leases, in the order of the request.

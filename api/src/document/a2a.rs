@@ -56,7 +56,8 @@ pub(super) fn description() -> String {
 }
 
 /// What only workers are answered.
-const OF_WORKERS: [Kind; 4] = [Kind::TaskStateConflict, Kind::LeaseLost, Kind::LeaseRequired, Kind::LeaseNotFound];
+const OF_WORKERS: [Kind; 5] =
+    [Kind::TaskStateConflict, Kind::LeaseLost, Kind::LeaseRequired, Kind::LeaseNotFound, Kind::SessionNotFound];
 
 /// The base of a tenant by the protocol's own paths.
 const OF_TENANT: &str = "/{tenant}";

@@ -23,6 +23,7 @@ the lease has ended by now, and nothing is done twice. Without a lease the key c
 
 /// What operations are about.
 pub(super) const TAGS: &[(&str, &str)] = &[
+    ("Sessions", "Come, hear what concerns you, and go."),
     ("Leases", "Get work and keep it."),
     ("Tasks", "Say what became of it."),
     ("Views", "Everything of the worker's agents."),
@@ -31,6 +32,7 @@ pub(super) const TAGS: &[(&str, &str)] = &[
 /// The tag of a path's operations.
 pub(super) fn tag_of(path: &str) -> &'static str {
     match path {
+        _ if path.starts_with("/sessions") => "Sessions",
         _ if path.starts_with("/tasks") => "Tasks",
         _ if path.starts_with("/all") => "Views",
         _ => "Leases",

@@ -174,6 +174,7 @@ impl<E: Endpoint<Output = Response>> Platform<E> {
             "task_log",
             "work",
             "waiting_message",
+            "worker_session",
             "send_key",
             "update_key",
             "undelivered",

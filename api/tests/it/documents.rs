@@ -64,10 +64,12 @@ fn workers_have_the_designs_paths() {
     let expected = [
         "GET /allPushNotificationConfigs PushNotificationConfigs",
         "GET /allTasks AllTasks",
+        "GET /sessions/{session}/control ControlSession",
         "POST /leases/{lease}:release ReleaseLease",
         "POST /leases:heartbeat HeartbeatLeases",
         "POST /leases:poll PollLeases",
         "POST /sessions OpenSession",
+        "POST /sessions/{session}:drain DrainSession",
         "POST /tasks/{id}:apply ApplyUpdates",
         "POST /tasks/{id}:complete CompleteTask",
         "POST /tasks/{id}:fail FailTask",

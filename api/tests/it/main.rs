@@ -16,6 +16,7 @@ mod lifecycle;
 mod outcomes;
 mod routes;
 mod server;
+mod sessions;
 mod signatures;
 mod smoke;
 mod socket;

@@ -1,8 +1,10 @@
 //! A worker says which leases it still works on, and hears what it should know: cancel, new messages, a lease that was lost.
+//!
+//! However many leases there are, they are read together and renewed together.
 
 use std::collections::HashMap;
 
-use entity::{task, waiting_message, work};
+use entity::{task, task_message, waiting_message, work};
 use sea_orm::{ConnectionTrait, DbErr};
 use uuid::Uuid;
 use wire::worker::{HeartbeatRequest, HeartbeatResponse, HeldLease, LeaseStatus};
@@ -11,7 +13,9 @@ use wire::{Error, TaskState};
 use super::lease::LeaseName;
 use crate::change::{from_text, state_of};
 use crate::store::Write;
-use crate::{Engine, Worker, database, store, unwritten};
+use crate::store::lease::Renewals;
+use crate::view::by_task;
+use crate::{Engine, Worker, database, store};
 
 /// A lease of the request and what it stands on.
 struct Beat {
@@ -25,15 +29,31 @@ struct Held {
     works: HashMap<Uuid, work::Model>,
     tasks: HashMap<Uuid, task::Model>,
     messages: HashMap<Uuid, waiting_message::Model>,
+    /// What clients wrote to tasks whose leases were not handed it.
+    unseen: HashMap<Uuid, Vec<task_message::Model>>,
 }
 
 impl Held {
     async fn read_tasks<C: ConnectionTrait>(&mut self, db: &C, worker: &Worker, ids: &[Uuid]) -> Result<(), DbErr> {
         // The tasks after the work rows: what a row says was seen is never more than the task holds.
-        let works = store::work::read_many(db, ids).await?;
+        let works = store::lease::works(db, ids).await?;
         self.works.extend(works.into_iter().map(|row| (row.task_id, row)));
         let tasks = store::task::of_worker(db, worker.agents.as_deref(), ids).await?;
         self.tasks.extend(tasks.into_iter().map(|row| (row.id, row)));
+        Ok(())
+    }
+
+    async fn read_unseen<C: ConnectionTrait>(&mut self, db: &C, beats: &[Beat]) -> Result<(), DbErr> {
+        let mut seen: Vec<(Uuid, i32)> = beats
+            .iter()
+            .filter_map(|beat| {
+                let (task, work) = self.current(beat)?;
+                (task.client_seq > work.seen_seq).then_some((task.id, work.seen_seq))
+            })
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        self.unseen = by_task(store::message::from_clients_after(db, &seen).await?, |row| row.task_id);
         Ok(())
     }
 
@@ -41,6 +61,14 @@ impl Held {
     fn missing(&self, ids: &[Uuid]) -> Vec<Uuid> {
         let known = |id: &Uuid| self.tasks.contains_key(id) || self.messages.contains_key(id);
         ids.iter().copied().filter(|id| !known(id)).collect()
+    }
+
+    /// The task and the work row of a lease that is still the task's.
+    fn current(&self, beat: &Beat) -> Option<(&task::Model, &work::Model)> {
+        let name = beat.name?;
+        let work = self.works.get(&name.task)?;
+        let current = work.lease_id == Some(name.lease) && work.epoch == beat.held.epoch;
+        current.then_some((self.tasks.get(&name.task)?, work))
     }
 }
 
@@ -52,30 +80,35 @@ impl Engine {
     pub async fn heartbeat(&self, worker: &Worker, request: HeartbeatRequest) -> Result<HeartbeatResponse, Error> {
         wire::validate(&request)?;
         let doing = "renewing leases";
+        let present = self.present(worker, &request.session, None).await?;
+        let drain = present.is_some_and(|present| present.is_draining());
         let beats: Vec<Beat> =
             request.leases.into_iter().map(|held| Beat { name: held.lease.parse().ok(), held }).collect();
-        let ids: Vec<Uuid> = beats.iter().filter_map(|beat| beat.name.map(|name| name.task)).collect();
-        let held = self.held(worker, &ids).await.map_err(database(doing))?;
-        let now = self.clock().now();
-        let mut write = Write::new();
-        let mut leases = Vec::with_capacity(beats.len());
-        for beat in beats {
-            if let Some(message) = beat.name.and_then(|name| held.messages.get(&name.task)) {
-                leases.push(self.beat_message(beat, message, now, &mut write));
-                continue;
+        let mut ids: Vec<Uuid> = beats.iter().filter_map(|beat| beat.name.map(|name| name.task)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut attempts = self.attempts(doing, None);
+        loop {
+            let attempt = attempts.next().await?;
+            let held = self.held(worker, &ids, &beats).await.map_err(database(doing))?;
+            let now = self.clock().now();
+            let mut renewals = Renewals::default();
+            let statuses = beats.iter().map(|beat| self.beat(beat, &held, drain, now, &mut renewals));
+            let leases = statuses.collect::<Result<Vec<_>, _>>()?;
+            let mut write = Write::new();
+            renewals.write_into(&mut write);
+            if attempt.write(write).await? {
+                return Ok(HeartbeatResponse { leases });
             }
-            let task = beat.name.and_then(|name| held.tasks.get(&name.task));
-            let work = beat.name.and_then(|name| held.works.get(&name.task));
-            let status = self.beat(beat, task, work, now, &mut write).await?;
-            leases.push(status);
         }
-        self.store().write(write).await.map_err(unwritten(doing))?;
-        Ok(HeartbeatResponse { leases })
     }
 
-    async fn held(&self, worker: &Worker, ids: &[Uuid]) -> Result<Held, DbErr> {
+    async fn held(&self, worker: &Worker, ids: &[Uuid], beats: &[Beat]) -> Result<Held, DbErr> {
         let db = self.store().read();
         let mut held = Held::default();
+        if ids.is_empty() {
+            return Ok(held);
+        }
         held.read_tasks(db, worker, ids).await?;
         let missing = held.missing(ids);
         let messages = store::waiting::of_worker(db, worker.agents.as_deref(), &missing).await?;
@@ -85,72 +118,68 @@ impl Engine {
             // A message that was no task when tasks were read, and no message any more when those were.
             held.read_tasks(db, worker, &missing).await?;
         }
+        held.read_unseen(db, beats).await?;
         Ok(held)
     }
 
-    /// The lease of a message that waits for a direct answer.
-    fn beat_message(
+    fn beat(
         &self,
-        Beat { held, name }: Beat,
-        message: &waiting_message::Model,
+        beat: &Beat,
+        held: &Held,
+        drain: bool,
         now: i64,
-        write: &mut Write,
-    ) -> LeaseStatus {
-        let mut status = LeaseStatus { lease: held.lease, state: TaskState::Submitted, ..LeaseStatus::default() };
-        match name.filter(|name| message.lease_id == Some(name.lease) && message.epoch == held.epoch) {
-            None => status.reason = if message.lease_id.is_some() { "claimed" } else { "ended" }.into(),
-            Some(name) => {
-                let lease = self.agent_of(&message.agent).lease;
-                status.held = true;
-                status.drain = *self.inner.closing.borrow();
-                status.seconds_left = lease.as_secs_f64();
-                let until = now + lease.as_millis() as i64;
-                write.update(store::waiting::renew(message.id, name.lease, held.epoch, until));
-            }
-        }
-        status
-    }
-
-    async fn beat(
-        &self,
-        Beat { held, name }: Beat,
-        task: Option<&task::Model>,
-        work: Option<&work::Model>,
-        now: i64,
-        write: &mut Write,
+        renewals: &mut Renewals,
     ) -> Result<LeaseStatus, Error> {
-        let mut status = LeaseStatus { lease: held.lease, ..LeaseStatus::default() };
-        let (Some(name), Some(task)) = (name, task) else {
-            status.reason = "unknown".into();
+        let mut status = LeaseStatus { lease: beat.held.lease.clone(), ..LeaseStatus::default() };
+        let found = beat.name.and_then(|name| Some((name, held.tasks.get(&name.task)?)));
+        let Some((name, task)) = found else {
+            match beat.name.and_then(|name| Some((name, held.messages.get(&name.task)?))) {
+                Some((name, message)) => self.beat_message(beat, name, message, now, renewals, &mut status),
+                None => status.reason = "unknown".into(),
+            }
+            status.drain = status.held && drain;
             return Ok(status);
         };
         status.state = state_of(task);
-        let current = work.filter(|work| work.lease_id == Some(name.lease) && work.epoch == held.epoch);
-        let Some(current) = current else {
+        if held.current(beat).is_none() {
             status.cancel = status.state == TaskState::Canceled;
-            status.reason = match (work, status.state.is_terminal()) {
+            status.reason = match (held.works.get(&name.task), status.state.is_terminal()) {
                 (_, true) => "finished",
                 (Some(work), false) if work.lease_id.is_some() => "claimed",
                 _ => "ended",
             }
             .into();
             return Ok(status);
-        };
-        status.held = true;
-        status.drain = *self.inner.closing.borrow();
-        let lease = self.agent_of(&task.agent).lease;
-        status.seconds_left = lease.as_secs_f64();
-        let mut seen = None;
-        if task.client_seq > current.seen_seq {
-            let fresh = store::message::from_client_after(self.store().read(), task.id, current.seen_seq)
-                .await
-                .map_err(database("reading a task's new messages"))?;
-            for row in &fresh {
-                status.messages.push(from_text(&row.body)?);
-                seen = Some(row.seq);
-            }
         }
-        write.update(store::work::renew(task.id, name.lease, held.epoch, now + lease.as_millis() as i64, seen));
+        let lease = self.agent_of(&task.agent).lease;
+        status.held = true;
+        status.drain = drain;
+        status.seconds_left = lease.as_secs_f64();
+        let unseen = held.unseen.get(&name.task).map(Vec::as_slice).unwrap_or_default();
+        status.messages = unseen.iter().map(|row| from_text(&row.body)).collect::<Result<_, _>>()?;
+        let seen = unseen.last().map(|row| row.seq);
+        renewals.task(name, now + lease.as_millis() as i64, seen);
         Ok(status)
+    }
+
+    /// The lease of a message that waits for a direct answer.
+    fn beat_message(
+        &self,
+        beat: &Beat,
+        name: LeaseName,
+        message: &waiting_message::Model,
+        now: i64,
+        renewals: &mut Renewals,
+        status: &mut LeaseStatus,
+    ) {
+        status.state = TaskState::Submitted;
+        if message.lease_id != Some(name.lease) || message.epoch != beat.held.epoch {
+            status.reason = if message.lease_id.is_some() { "claimed" } else { "ended" }.into();
+            return;
+        }
+        let lease = self.agent_of(&message.agent).lease;
+        status.held = true;
+        status.seconds_left = lease.as_secs_f64();
+        renewals.message(name, now + lease.as_millis() as i64);
     }
 }

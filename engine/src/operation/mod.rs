@@ -10,7 +10,9 @@ mod apply;
 mod attempt;
 mod cancel_task;
 mod claim;
+mod control;
 mod direct;
+mod drain;
 mod get_extended_agent_card;
 mod get_task;
 mod heartbeat;
@@ -32,6 +34,7 @@ mod update_key;
 
 pub use all_push_configs::AllPushConfigs;
 pub use all_tasks::AllTasks;
+pub use control::ControlStream;
 pub(crate) use direct::Senders;
 pub use list_tasks::ListedTasks;
 pub use undelivered::{Resent, Undelivered, UndeliveredFilter, UndeliveredPlace};

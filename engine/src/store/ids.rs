@@ -1,19 +1,18 @@
-//! Lists of ids in statements.
+//! Lists of ids, and of what goes with them, in statements.
 //!
 //! Each length is a text of its own, which the driver and Postgres prepare and keep, connection by connection: the lists of the sweeps,
 //! which have any length, would fill both with hundreds of large ones. So a list has one of a few lengths.
 
-use uuid::Uuid;
-
-/// These ids, the last of them again and again up to the next power of two.
-pub(super) fn padded(ids: &[Uuid]) -> impl Iterator<Item = Uuid> {
-    let more = ids.len().next_power_of_two() - ids.len();
-    ids.iter().copied().chain(ids.last().copied().into_iter().cycle().take(more))
+/// These, the last of them again and again up to the next power of two.
+pub(super) fn padded<T: Copy>(list: &[T]) -> impl Iterator<Item = T> {
+    let more = list.len().next_power_of_two() - list.len();
+    list.iter().copied().chain(list.last().copied().into_iter().cycle().take(more))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
 
     #[test]
     fn lists_have_few_lengths() {
@@ -24,6 +23,6 @@ mod tests {
             assert_eq!(list[..length], ids[..length]);
             assert!(list[length..].iter().all(|id| *id == ids[length - 1]));
         }
-        assert_eq!(padded(&[]).count(), 0);
+        assert_eq!(padded::<Uuid>(&[]).count(), 0);
     }
 }

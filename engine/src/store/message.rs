@@ -4,6 +4,8 @@ use entity::{task, task_message};
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, DbErr, QueryFilter, QueryOrder};
 use uuid::Uuid;
 
+use super::ids::padded;
+
 /// The whole histories of these tasks, by task and then oldest first.
 pub async fn of_tasks<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<task_message::Model>, DbErr> {
     if tasks.is_empty() {
@@ -16,15 +18,22 @@ pub async fn of_tasks<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<
         .await
 }
 
-/// What clients wrote after `seq`, oldest first.
-pub async fn from_client_after<C: ConnectionTrait>(
+/// What clients wrote to each of these tasks after the number beside it, by task and then oldest first.
+pub async fn from_clients_after<C: ConnectionTrait>(
     db: &C,
-    task: Uuid,
-    seq: i32,
+    tasks: &[(Uuid, i32)],
 ) -> Result<Vec<task_message::Model>, DbErr> {
-    task_message::Entity::of_task(task)
-        .filter(task_message::Column::Seq.gt(seq))
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let each = padded(tasks).map(|(task, seq)| {
+        Condition::all().add(task_message::Column::TaskId.eq(task)).add(task_message::Column::Seq.gt(seq))
+    });
+    let any = each.fold(Condition::any(), Condition::add);
+    task_message::Entity::of_tasks(padded(tasks).map(|(task, _)| task))
+        .filter(any)
         .filter(task_message::Column::Client.eq(true))
+        .order_by_asc(task_message::Column::TaskId)
         .order_by_asc(task_message::Column::Seq)
         .all(db)
         .await

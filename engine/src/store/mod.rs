@@ -4,11 +4,12 @@
 //! writer at a time, which a lock in this process makes orderly instead of a busy error.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sea_orm::{
-    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbErr, RuntimeErr, SqliteTransactionMode,
-    TransactionOptions, TransactionTrait,
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbErr, QueryResult, RuntimeErr,
+    SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait,
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
@@ -17,10 +18,12 @@ pub mod artifact;
 pub mod delivery;
 pub mod event;
 mod ids;
+pub mod lease;
 pub mod message;
 pub mod push;
 pub mod secret_key;
 pub mod send_key;
+pub mod session;
 pub mod task;
 pub mod undelivered;
 pub mod update_key;
@@ -37,6 +40,7 @@ pub struct Store {
     locking: Arc<Mutex<Locking>>,
     one_writer: bool,
     memory: bool,
+    statements: Arc<AtomicU64>,
 }
 
 /// Where transactions run: one at a time in a process, on a connection of their own.
@@ -95,11 +99,12 @@ impl Store {
                     .busy_timeout(Duration::from_secs(10))
             });
         }
-        let db = Database::connect(options.clone()).await?;
+        let statements = Arc::<AtomicU64>::default();
+        let db = counted(Database::connect(options.clone()).await?, &statements);
         options.max_connections(1);
         let connection = memory.then(|| db.clone());
         let locking = Arc::new(Mutex::new(Locking { options, connection }));
-        Ok(Store { db, locking, one_writer, memory })
+        Ok(Store { db, locking, one_writer, memory, statements })
     }
 
     /// Whether there is one connection for everything: a database in memory. Whoever holds a transaction there must not read beside it.
@@ -123,6 +128,26 @@ impl Store {
         if self.one_writer { self.lock().await?.write(write).await } else { write.run(&self.db).await }
     }
 
+    /// One statement that writes and yields rows, in a commit of its own.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) async fn write_returning(&self, statement: Statement) -> Result<Vec<QueryResult>, DbErr> {
+        if !self.one_writer {
+            return self.db.query_all_raw(statement).await;
+        }
+        let locked = self.lock().await?;
+        let rows = locked.read().query_all_raw(statement).await?;
+        locked.commit().await?;
+        Ok(rows)
+    }
+
+    /// How many statements have been sent in this process, transactions' beginnings and ends left out: what idle workers cost is told
+    /// by it.
+    pub fn statements(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+
     /// A transaction: what it reads with a row lock stays so until its end.
     ///
     /// # Errors
@@ -133,7 +158,7 @@ impl Store {
             Some(connection) => connection,
             // Whoever took it was dropped before it had begun. Another connection would be another, empty database.
             None if self.memory => self.db.clone(),
-            None => Database::connect(locking.options.clone()).await?,
+            None => counted(Database::connect(locking.options.clone()).await?, &self.statements),
         };
         let options = TransactionOptions {
             // A deferred transaction that upgrades fails at once when another writes.
@@ -154,6 +179,15 @@ impl Store {
             }
         }
     }
+}
+
+/// The connection, whose statements are counted.
+fn counted(mut db: DatabaseConnection, statements: &Arc<AtomicU64>) -> DatabaseConnection {
+    let statements = statements.clone();
+    db.set_metric_callback(move |_| {
+        statements.fetch_add(1, Ordering::Relaxed);
+    });
+    db
 }
 
 impl Locked {
@@ -224,7 +258,7 @@ const SQLITE_AWAY: [u32; 5] = [5, 6, 10, 13, 14];
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sea_orm::{ConnectionTrait, DbBackend, Statement};
+    use sea_orm::DbBackend;
     use std::pin::pin;
     use std::task::{Context, Waker};
 

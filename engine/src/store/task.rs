@@ -84,6 +84,29 @@ pub async fn read_for_worker<C: ConnectionTrait>(
     with_work(select, id, db).await
 }
 
+/// Up to `limit` tasks that a session holds and that are of these agents (none: of any agent's).
+pub async fn held_by<C: ConnectionTrait>(
+    db: &C,
+    agents: Option<&[String]>,
+    session: &str,
+    limit: u64,
+) -> Result<Vec<TaskAndWork>, DbErr> {
+    let mut select = task::Entity::across_tenants();
+    if let Some(agents) = agents {
+        select = select.filter(task::Column::Agent.is_in(agents.iter().map(String::as_str)));
+    }
+    let rows = select
+        .join(JoinType::InnerJoin, task_to_work())
+        .filter(work::Column::Worker.eq(session))
+        .filter(work::Column::LeaseId.is_not_null())
+        .select_also(work::Entity)
+        .order_by_asc(task::Column::Id)
+        .limit(limit)
+        .all(db)
+        .await?;
+    Ok(rows.into_iter().map(|(task, work)| TaskAndWork { task, work }).collect())
+}
+
 async fn with_work<C: ConnectionTrait>(
     select: Select<task::Entity>,
     id: Uuid,

@@ -63,6 +63,23 @@ pub async fn of_worker<C: ConnectionTrait>(
     select.all(db).await
 }
 
+/// Up to `limit` messages that a session holds and that are for these agents (none: for any agent).
+pub async fn held_by<C: ConnectionTrait>(
+    db: &C,
+    agents: Option<&[String]>,
+    session: &str,
+    limit: u64,
+) -> Result<Vec<waiting::Model>, DbErr> {
+    let mut select = waiting::Entity::across_tenants()
+        .filter(waiting::Column::Worker.eq(session))
+        .filter(waiting::Column::LeaseId.is_not_null())
+        .filter(waiting::Column::Answer.is_null());
+    if let Some(agents) = agents {
+        select = select.filter(waiting::Column::Agent.is_in(agents.iter().map(String::as_str)));
+    }
+    select.order_by_asc(waiting::Column::Id).limit(limit).all(db).await
+}
+
 /// How these messages stand: the id, until when somebody waits, and whether the answer is there. What became a task, or is gone, is
 /// left out.
 pub async fn standing<C: ConnectionTrait>(db: &C, ids: &[Uuid]) -> Result<Vec<(Uuid, i64, bool)>, DbErr> {
@@ -134,17 +151,6 @@ pub fn update(read: &waiting::Model, next: &work::Model) -> UpdateStatement {
         .value(waiting::Column::Deliveries, next.deliveries)
         .and_where(Expr::col(waiting::Column::Id).eq(read.id))
         .cond_where(as_leased(read))
-        .to_owned()
-}
-
-/// Move the end of a lease that is still current.
-pub fn renew(id: Uuid, lease: Uuid, epoch: i64, until: i64) -> UpdateStatement {
-    Query::update()
-        .table(waiting::Entity)
-        .value(waiting::Column::DueAt, until)
-        .and_where(Expr::col(waiting::Column::Id).eq(id))
-        .and_where(Expr::col(waiting::Column::LeaseId).eq(lease))
-        .and_where(Expr::col(waiting::Column::Epoch).eq(epoch))
         .to_owned()
 }
 

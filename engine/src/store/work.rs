@@ -27,11 +27,6 @@ pub async fn lock<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Option<work:
     work::Entity::of_task(task).lock(LockType::Update).one(db).await
 }
 
-/// The work rows of these tasks.
-pub async fn read_many<C: ConnectionTrait>(db: &C, tasks: &[Uuid]) -> Result<Vec<work::Model>, DbErr> {
-    work::Entity::of_tasks(tasks.iter().copied()).all(db).await
-}
-
 /// The agents that have something due.
 pub async fn agents_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
     work::Entity::across_tenants()
@@ -87,24 +82,6 @@ pub fn delete(read: &work::Model) -> DeleteStatement {
         delete.and_where(Expr::col(work::Column::LeaseId).eq(lease));
     }
     delete
-}
-
-/// Move the end of a lease that is still current, and note that it was handed history up to `seen`, if it was handed some. That moves the
-/// revision: whoever decides on how much was seen decides anew.
-pub fn renew(task: Uuid, lease: Uuid, epoch: i64, until: i64, seen: Option<i32>) -> UpdateStatement {
-    let mut renew = Query::update()
-        .table(work::Entity)
-        .value(work::Column::DueAt, until)
-        .and_where(Expr::col(work::Column::TaskId).eq(task))
-        .and_where(Expr::col(work::Column::LeaseId).eq(lease))
-        .and_where(Expr::col(work::Column::Epoch).eq(epoch))
-        .to_owned();
-    if let Some(seen) = seen {
-        renew
-            .value(work::Column::SeenSeq, seen)
-            .value(work::Column::Revision, Expr::col(work::Column::Revision).add(1));
-    }
-    renew
 }
 
 /// The tasks of these work rows, read after their lock so that nothing about them is stale.

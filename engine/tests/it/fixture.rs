@@ -23,6 +23,7 @@ pub(crate) struct Fixture {
     pub(crate) clock: Clock,
     settings: Settings,
     store: Store,
+    url: String,
     secrets: Arc<SecretKey>,
     server: Option<(Store, String)>,
     folder: Option<Arc<Folder>>,
@@ -49,8 +50,9 @@ impl Fixture {
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("taskyard-engine-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 4).await.unwrap();
-        Fixture::of(store, None, Some(Arc::new(Folder(folder)))).await
+        let url = format!("sqlite://{}/t.db", folder.display());
+        let store = Store::connect(&url, 4).await.unwrap();
+        Fixture::of(store, url, None, Some(Arc::new(Folder(folder)))).await
     }
 
     /// Nothing without a server, where somebody said that this is fine; else a test without one fails rather than prove nothing.
@@ -68,18 +70,19 @@ impl Fixture {
         let name = format!("engine_{}_{}", std::process::id(), DATABASES.fetch_add(1, Ordering::Relaxed));
         run(&server, &format!("CREATE DATABASE {name}")).await;
         let (base, _) = url.rsplit_once('/').unwrap();
-        let store = Store::connect(&format!("{base}/{name}"), 8).await.unwrap();
-        Some(Fixture::of(store, Some((server, name)), None).await)
+        let url = format!("{base}/{name}");
+        let store = Store::connect(&url, 8).await.unwrap();
+        Some(Fixture::of(store, url, Some((server, name)), None).await)
     }
 
-    async fn of(store: Store, server: Option<(Store, String)>, folder: Option<Arc<Folder>>) -> Fixture {
+    async fn of(store: Store, url: String, server: Option<(Store, String)>, folder: Option<Arc<Folder>>) -> Fixture {
         engine::migrate(&store).await.unwrap();
         engine::check_schema(&store).await.unwrap();
         let secrets = Arc::new(engine::secret_key(&store, None, START).await.unwrap());
         let clock = Clock::pinned(START);
         let settings = settings();
         let engine = assemble(&store, &clock, &secrets, settings.clone());
-        Fixture { engine, clock, settings, store, secrets, server, folder }
+        Fixture { engine, clock, settings, store, url, secrets, server, folder }
     }
 
     /// Another process on the same store, with other settings.
@@ -94,6 +97,12 @@ impl Fixture {
         let folder = &self.folder.as_ref().unwrap().0;
         let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 2).await.unwrap();
         assemble(&store, &self.clock, &self.secrets, self.settings.clone())
+    }
+
+    /// Another process that does what it is asked and nothing on its own, with connections of its own.
+    pub(crate) async fn quiet(&self) -> Engine {
+        let store = Store::connect(&self.url, 2).await.unwrap();
+        engine_of(&store, &self.clock, &self.secrets, self.settings.clone())
     }
 
     pub(crate) async fn end(self) {
@@ -123,15 +132,19 @@ async fn run(store: &Store, sql: &str) {
     db.execute_raw(Statement::from_string(db.get_database_backend(), sql)).await.unwrap();
 }
 
-fn assemble(store: &Store, clock: &Clock, secrets: &Arc<SecretKey>, settings: Settings) -> Engine {
-    let engine = Engine::new(engine::Parts {
+fn engine_of(store: &Store, clock: &Clock, secrets: &Arc<SecretKey>, settings: Settings) -> Engine {
+    Engine::new(engine::Parts {
         store: store.clone(),
         bus: Bus::in_process(),
         clock: clock.clone(),
         ids: Ids::Version7,
         secrets: secrets.clone(),
         settings,
-    });
+    })
+}
+
+fn assemble(store: &Store, clock: &Clock, secrets: &Arc<SecretKey>, settings: Settings) -> Engine {
+    let engine = engine_of(store, clock, secrets, settings);
     let claimer = engine.clone();
     tokio::spawn(async move { claimer.run(std::future::pending()).await });
     engine

@@ -10,6 +10,7 @@ mod lists;
 mod push_configs;
 mod quotas;
 mod sends;
+mod sessions;
 mod streams;
 mod undelivered;
 mod update_keys;

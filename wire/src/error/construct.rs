@@ -206,6 +206,11 @@ impl Error {
     pub fn lease_not_found(lease: &str) -> Self {
         Error::new(Kind::LeaseNotFound, format!("lease `{lease}` not found")).with("lease", lease)
     }
+
+    /// No such session.
+    pub fn session_not_found(session: &str) -> Self {
+        Error::new(Kind::SessionNotFound, format!("session `{session}` not found")).with("session", session)
+    }
 }
 
 fn describe(violation: &Violation) -> String {

@@ -1,6 +1,6 @@
 //! One entry of a batched update, and the rules of the worker surface's own fields.
 
-use super::{ArtifactUpdate, POLL_MAX, Progress, StatusChange};
+use super::{ArtifactUpdate, HEARTBEAT_MAX, HeldLease, POLL_MAX, Progress, StatusChange};
 use crate::Violation;
 use crate::json::Field;
 use crate::lifecycle::Move;
@@ -67,6 +67,7 @@ impl Update {
 
 told! {
     updates { max_items: UPDATES }
+    held { max_items: HEARTBEAT_MAX }
     poll_max { minimum: 1.0, maximum: f64::from(POLL_MAX) }
     seconds { minimum: 0.0 }
 }
@@ -142,6 +143,13 @@ macro_rules! told_as_draft {
 told_as_draft!(status_message, false);
 told_as_draft!(progress_message, true);
 told_as_draft!(reply, true);
+
+/// At most [`HEARTBEAT_MAX`].
+pub(super) fn held(values: &[HeldLease], at: &Path<'_>, out: &mut Vec<Violation>) {
+    if values.len() > HEARTBEAT_MAX {
+        out.push(at.violation(format!("must be at most {HEARTBEAT_MAX} leases; send several heartbeats")));
+    }
+}
 
 /// How many leases a poll asks for.
 pub(super) fn poll_max(value: &Option<i32>, at: &Path<'_>, out: &mut Vec<Violation>) {

@@ -32,6 +32,7 @@ fn the_table_is_the_specs() {
         ("LEASE_LOST", -32000, "FAILED_PRECONDITION", 9, 409),
         ("LEASE_REQUIRED", -32000, "FAILED_PRECONDITION", 9, 428),
         ("LEASE_NOT_FOUND", -32000, "NOT_FOUND", 5, 404),
+        ("SESSION_NOT_FOUND", -32000, "NOT_FOUND", 5, 404),
     ];
     let row = |kind: &Kind| {
         let grpc = kind.grpc();

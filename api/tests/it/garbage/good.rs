@@ -28,7 +28,8 @@ pub(crate) fn good() -> Vec<(Method, &'static str, Value)> {
             "/worker/v1/leases:poll",
             json!({"agents": ["echo"], "max": 1, "waitSeconds": 0, "start": true}),
         ),
-        (Method::POST, "/worker/v1/leases:heartbeat", json!({"session": "s", "leases": [{"lease": "l", "epoch": 1}]})),
+        (Method::POST, "/worker/v1/leases:heartbeat", json!({"session": task, "leases": [{"lease": "l", "epoch": 1}]})),
+        (Method::POST, "/worker/v1/sessions/00000000-0000-0000-0000-000000000000:drain", json!({"release": true})),
         (Method::POST, "/worker/v1/leases/l:release", json!({"delaySeconds": 1, "reason": "r", "retryable": false})),
         (
             Method::POST,
