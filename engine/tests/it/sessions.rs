@@ -234,7 +234,7 @@ on_every_store! {
         // Given back by its holder, and taken over when it has expired.
         send(&f.engine, "", say("y")).await.unwrap();
         let lease = lease_as(&f.engine, &session).await;
-        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, Default::default()).await.unwrap();
+        f.engine.release(&Worker::default(), &lease.lease, lease.epoch, None, Default::default()).await.unwrap();
         let lease = lease_as(&f.engine, &session).await;
         f.clock.advance(LEASE + 1);
         let theirs = lease_as(&f.engine, &other).await;
