@@ -29,6 +29,14 @@ pub(crate) struct Fixture {
     folder: Option<Arc<Folder>>,
 }
 
+/// An empty database, and what goes with it.
+pub(crate) struct Ground {
+    pub(crate) store: Store,
+    url: String,
+    server: Option<(Store, String)>,
+    folder: Option<Arc<Folder>>,
+}
+
 /// Removed when the last who uses it is gone, also when a test fails.
 struct Folder(std::path::PathBuf);
 
@@ -45,18 +53,18 @@ pub(crate) fn settings() -> Settings {
     settings
 }
 
-impl Fixture {
-    pub(crate) async fn on_sqlite() -> Fixture {
+impl Ground {
+    pub(crate) async fn sqlite() -> Ground {
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("taskyard-engine-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let url = format!("sqlite://{}/t.db", folder.display());
         let store = Store::connect(&url, 4).await.unwrap();
-        Fixture::of(store, url, None, Some(Arc::new(Folder(folder)))).await
+        Ground { store, url, server: None, folder: Some(Arc::new(Folder(folder))) }
     }
 
     /// Nothing without a server, where somebody said that this is fine; else a test without one fails rather than prove nothing.
-    pub(crate) async fn on_postgres() -> Option<Fixture> {
+    pub(crate) async fn postgres() -> Option<Ground> {
         let Ok(url) = std::env::var("TASKYARD_TEST_POSTGRES") else {
             let optional = std::env::var("TASKYARD_TEST_SERVICES_OPTIONAL").is_ok_and(|value| value == "1");
             assert!(
@@ -72,10 +80,12 @@ impl Fixture {
         let (base, _) = url.rsplit_once('/').unwrap();
         let url = format!("{base}/{name}");
         let store = Store::connect(&url, 8).await.unwrap();
-        Some(Fixture::of(store, url, Some((server, name)), None).await)
+        Some(Ground { store, url, server: Some((server, name)), folder: None })
     }
 
-    async fn of(store: Store, url: String, server: Option<(Store, String)>, folder: Option<Arc<Folder>>) -> Fixture {
+    /// An engine on it, once its tables are this release's.
+    pub(crate) async fn fixture(self) -> Fixture {
+        let Ground { store, url, server, folder } = self;
         engine::migrate(&store).await.unwrap();
         engine::check_schema(&store).await.unwrap();
         let secrets = Arc::new(engine::secret_key(&store, None, START).await.unwrap());
@@ -83,6 +93,16 @@ impl Fixture {
         let settings = settings();
         let engine = assemble(&store, &clock, &secrets, settings.clone());
         Fixture { engine, clock, settings, store, url, secrets, server, folder }
+    }
+}
+
+impl Fixture {
+    pub(crate) async fn on_sqlite() -> Fixture {
+        Ground::sqlite().await.fixture().await
+    }
+
+    pub(crate) async fn on_postgres() -> Option<Fixture> {
+        Some(Ground::postgres().await?.fixture().await)
     }
 
     /// Another process on the same store, with other settings.

@@ -110,6 +110,55 @@ on_every_store! {
         }
     }
 
+    /// A lost lease says why, and how the task stands; decided before what its state permits.
+    async fn a_lost_lease_says_why(f: Fixture) {
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let lost = async |lease: &wire::worker::Lease| {
+            // Wrong in the state, too, and what comes first is the lease.
+            let lost = apply(&f.engine, lease, json!([{"progress": {"statusMessage": {"parts": [{"text": "x"}]}}}])).await;
+            let lost = lost.unwrap_err();
+            assert_eq!((lost.kind, &lost.metadata["taskId"]), (Kind::LeaseLost, &task.id));
+            (lost.metadata["reason"].clone(), lost.metadata["state"].clone())
+        };
+        let told = |reason: &str, state: &str| (reason.to_owned(), format!("TASK_STATE_{state}"));
+        let first = poll(&f.engine, 1, false).await.remove(0);
+        f.clock.advance(LEASE + 1);
+        let second = poll(&f.engine, 1, false).await.remove(0);
+        assert_eq!(lost(&first).await, told("another worker holds the task", "SUBMITTED"));
+        f.engine.release(&Worker::default(), &second.lease, second.epoch, None, ReleaseRequest::default()).await.unwrap();
+        for lease in [&first, &second] {
+            assert_eq!(lost(lease).await, told("the lease has ended", "SUBMITTED"));
+        }
+        let third = poll(&f.engine, 1, true).await.remove(0);
+        cancel(&f.engine, "", &task.id).await.unwrap();
+        for lease in [&first, &second, &third] {
+            assert_eq!(lost(lease).await, told("the task is finished", "CANCELED"));
+        }
+    }
+
+    /// Asking the client ends the lease in the same write. What the client says then goes to whoever is next.
+    async fn asking_the_client_ends_the_lease(f: Fixture) {
+        for (step, state) in
+            [("requireInput", TaskState::InputRequired), ("requireAuth", TaskState::AuthRequired)]
+        {
+            let task = send(&f.engine, "", say("x")).await.unwrap();
+            let first = poll(&f.engine, 1, true).await.remove(0);
+            let asked = apply(&f.engine, &first, json!([{ step: {} }])).await.unwrap();
+            assert_eq!((asked.state, asked.lease_held, asked.seconds_left), (state, false, None));
+            let heard = f.engine.heartbeat(&Worker::default(), beat(&first)).await.unwrap().leases.remove(0);
+            assert_eq!((heard.held, heard.reason.as_str(), heard.state), (false, "ended", state));
+            let lost = apply(&f.engine, &first, json!([{"complete": {}}])).await.unwrap_err();
+            assert_eq!((lost.kind, &lost.metadata["reason"]), (Kind::LeaseLost, &"the lease has ended".to_owned()));
+            assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty(), "it waits for its client");
+            send(&f.engine, "", say_to(&task.id, "here you are")).await.unwrap();
+            let second = poll(&f.replica(|_| {}), 1, true).await.remove(0);
+            assert_eq!((second.task.status.state, second.attempt), (state, 1));
+            assert_eq!(second.messages.iter().map(text).collect::<Vec<_>>(), ["here you are"]);
+            assert!(second.epoch > first.epoch);
+            apply(&f.engine, &second, json!([{"work": {}}, {"complete": {}}])).await.unwrap();
+        }
+    }
+
     /// After so many deliveries without progress the platform fails the task and says why.
     async fn the_platform_gives_up_after_five_deliveries(f: Fixture) {
         let task = send(&f.engine, "", say("poison")).await.unwrap();

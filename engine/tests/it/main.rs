@@ -7,6 +7,7 @@ mod lease_content;
 mod leases;
 mod lifecycle;
 mod lists;
+mod migrations;
 mod push_configs;
 mod quotas;
 mod sends;

@@ -241,13 +241,12 @@ on_every_store! {
         assert!(!f.engine.forget_old_keys().await.unwrap());
         assert_eq!(f.count("update_key").await, 1, "the one that was used anew");
         // More than one batch of them.
-        for n in 0..620 {
-            f.run(&format!(
-                "INSERT INTO update_key (task_id, epoch, key, agent, body_hash, answer, created_at) \
-                 SELECT task_id, 9, '{n}', agent, '', '', {n} FROM update_key WHERE key = 'k' AND epoch < 9"
-            ))
-            .await;
-        }
+        f.run(
+            "WITH RECURSIVE each(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM each WHERE n < 619) \
+             INSERT INTO update_key (task_id, epoch, key, agent, body_hash, answer, created_at) \
+             SELECT task_id, 9, CAST(n AS text), agent, '', '', n FROM update_key, each WHERE key = 'k' AND epoch < 9",
+        )
+        .await;
         assert!(f.engine.forget_old_keys().await.unwrap());
         assert!(!f.engine.forget_old_keys().await.unwrap());
         assert_eq!(f.count("update_key").await, 1);
