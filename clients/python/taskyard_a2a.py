@@ -50,6 +50,7 @@ _ENDS = {
     pb.TASK_STATE_INPUT_REQUIRED: "requireInput",
     pb.TASK_STATE_AUTH_REQUIRED: "requireAuth",
 }
+_STATES = {name: state for state, name in _ENDS.items()}
 _INTERRUPTED = ("requireInput", "requireAuth")
 
 
@@ -72,8 +73,8 @@ class ExecutorHandler:
         queue = _Events(ctx)
         while pending:
             message = pending.popleft()
-            queue.begin()
             request = _request(ctx, message, [message, *pending], queue)
+            queue.begin()
             await self._execute(ctx, request, queue)
             pending.extend(ctx.new_messages())
             if queue.end and not (queue.end.name in _INTERRUPTED and pending):
@@ -139,7 +140,12 @@ def _request(ctx: Context, message: Dict[str, Any], pending: List[Dict[str, Any]
     if history or queue.reported:
         del task.history[:]
         task.history.extend(history)
-        task.status.state = pb.TaskState.Value(ctx.state)
+        if queue.end:
+            # The client wrote before it was asked; that is its answer.
+            question = json_format.ParseDict(queue.end.body.get("statusMessage", {}), pb.Message(), ignore_unknown_fields=True)
+            task.status.CopyFrom(pb.TaskStatus(state=_STATES[queue.end.name], message=question))
+        elif ctx.state != ctx.task["status"]["state"]:
+            task.status.CopyFrom(pb.TaskStatus(state=pb.TaskState.Value(ctx.state)))
         known = task
     return RequestContext(call, request, task_id=ctx.task_id, context_id=ctx.context_id, task=known)
 
@@ -153,12 +159,12 @@ class _Events(EventQueue):
 
     def __init__(self, ctx: Context):
         self._ctx = ctx
-        self._turn = ctx._turn
         #: How the task ended, once the executor said so.
         self.end: Optional[Outcome] = None
         self.ended = asyncio.Event()
         #: Whether there were events of a task.
         self.reported = False
+        self._working = False
         unfinished = set(ctx.unfinished_artifacts)
         #: Artifacts that may be appended to.
         self._begun = {each["artifactId"] for each in ctx.task.get("artifacts", [])} - unfinished
@@ -222,12 +228,10 @@ class _Events(EventQueue):
             self.end = None
             self.ended.clear()
             if self._ctx.state != "TASK_STATE_WORKING" and not self._working:
-                await self._ctx.update("work", body)
                 self._working = True
+                await self._ctx.update("work", body)
             elif "statusMessage" in body:
                 await self._ctx.update("progress", body)
-
-    _working = False
 
     async def _artifact(self, artifact: pb.Artifact, append: bool, last: bool, metadata: Any) -> None:
         id = artifact.artifact_id

@@ -493,6 +493,10 @@ class _Turn:
         return gathered
 
     def _deliver(self, updates: List[Tuple[str, str]], end: Optional[Tuple[str, str]]) -> None:
+        if self.state == _WORKING:
+            # It is already, by what was sent a moment ago: what remains of such an update are its words.
+            updates = [("progress" if name == "work" else name, text) for name, text in updates
+                       if name != "work" or '"statusMessage"' in text]  # fmt: skip
         # Progress happens on a Working task, and so does what leads to no end.
         begins = self.state != _WORKING and not any(name == "work" for name, _ in updates)
         if updates and begins and (end is None or any(name == "progress" for name, _ in updates)):
@@ -874,7 +878,13 @@ class Worker:
         self._start, self._cancel_handlers = start, cancel_handlers
         _Platform(self._url, key)  # what is wrong with the url is wrong now
         self._stopping = threading.Event()
+        self._session: Optional[Json] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
+
+    @property
+    def session(self) -> str:
+        """The id of the session with the platform, by which operators drain it; empty before there is one."""
+        return self._session["session"] if self._session else ""
 
     def handler(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Decorates what works on a task: `async def` with a `Context`, or `def` with a `SyncContext`.
@@ -930,7 +940,7 @@ class Worker:
         self._keeper = _Keeper(_Platform(self._url, self._key))
         self._pool = concurrent.futures.ThreadPoolExecutor(self._concurrency + 4, "taskyard")
         self._running: Set[asyncio.Task] = set()
-        self._session: Optional[Json] = None
+        self._session = None
         self._poll: Optional[asyncio.Future] = None
         self._poll_connection: Optional[http.client.HTTPConnection] = None
         if self._stopping.is_set():
@@ -978,7 +988,7 @@ class Worker:
                 if self._session is None:
                     self._session = await self._in_thread(self._open)
                     self._keeper.pace(self._session)
-                    log.info("pulling tasks of %s from %s", ", ".join(self._agents), self._url)
+                    log.info("pulling tasks of %s from %s, session %s", ", ".join(self._agents), self._url, self.session)
                     introduced = True
                     continue
                 self._poll = asyncio.ensure_future(self._in_thread(self._ask, self._session, free))
@@ -1258,6 +1268,7 @@ class _Keeper:
         with self._changed:
             self._session = session
             self._changed.notify_all()
+        self._wake.set()
         if self._listening:
             self._platform.cut(self._listening)
 
