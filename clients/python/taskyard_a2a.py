@@ -41,7 +41,8 @@ __all__ = ["ExecutorHandler", "run_executor"]
 
 log = logging.getLogger("taskyard_a2a")
 
-_LINGER = 5.0  # how long an executor may take to return after it said how the task ended
+_LINGER = 0.5  # how long an executor may take to return after it said how the task ended
+_WAIT = 5.0  # the same after it asked its client; then it is cancelled
 _CANCEL = 4.0  # how long its `cancel` may take
 _ENDS = {
     pb.TASK_STATE_COMPLETED: "complete",
@@ -85,11 +86,19 @@ class ExecutorHandler:
         execute = asyncio.ensure_future(self._executor.execute(request, queue))
         ended = asyncio.ensure_future(queue.ended.wait())
         try:
-            await asyncio.wait({execute, ended}, return_when=asyncio.FIRST_COMPLETED)
-            if not execute.done():
-                await asyncio.wait({execute}, timeout=_LINGER)
+            while not execute.done():
+                await asyncio.wait({execute, ended}, return_when=asyncio.FIRST_COMPLETED)
+                interrupted = queue.end is not None and queue.end.name in _INTERRUPTED
+                await asyncio.wait({execute}, timeout=_WAIT if interrupted else _LINGER)
+                if queue.end:
+                    break
+                # It was asked and went on by itself.
+                ended = asyncio.ensure_future(queue.ended.wait())
             if execute.done():
-                execute.result()
+                if queue.end and queue.end.name not in _INTERRUPTED and not execute.cancelled() and execute.exception():
+                    log.warning("task %s: execute() failed after it had ended the task", ctx.task_id, exc_info=execute.exception())
+                else:
+                    execute.result()
             elif queue.end and queue.end.name in _INTERRUPTED:
                 log.warning("task %s: execute() goes on after it asked its client, and is cancelled", ctx.task_id)
                 execute.cancel()

@@ -109,7 +109,7 @@ class Refused(TaskyardError):
         try:
             error = json.loads(body)["error"]
             self.message = error.get("message", "")
-            info = next((each for each in error.get("details", []) if each.get("reason")), {})
+            info: Json = next((each for each in error.get("details", []) if each.get("reason")), {})
             self.reason, self.metadata = info.get("reason", ""), info.get("metadata", {})
         except (ValueError, LookupError, TypeError, AttributeError):
             pass
@@ -145,9 +145,8 @@ def file(content: Union[bytes, str], *, media_type: str = "", filename: str = ""
 
 def text_of(parts: Union[Json, Iterable[Json]]) -> str:
     """The text parts of a message, an artifact or a list of parts, joined by line breaks."""
-    if isinstance(parts, Mapping):
-        parts = parts.get("parts", ())
-    return "\n".join(part["text"] for part in parts if "text" in part)
+    each: Iterable[Json] = parts.get("parts", ()) if isinstance(parts, Mapping) else parts
+    return "\n".join(part["text"] for part in each if "text" in part)
 
 
 def _parts(content: Content) -> List[Json]:
@@ -353,6 +352,7 @@ class _Turn:
         self._gathered: List[Tuple[str, str]] = []
         self._bytes = 0
         self._armed = False
+        self._flushing = False
         self._calls = 0
 
     # What is known of the lease.
@@ -451,15 +451,23 @@ class _Turn:
     def _fire(self) -> None:
         with self._lock:
             self._armed = False
-            due = bool(self._gathered)
-        if due and not self.lost:
+            # One at a time, which takes along what is gathered while it is on its way.
+            due = bool(self._gathered) and not self._flushing and not self.lost
+            self._flushing = self._flushing or due
+        if due:
             self.worker._submit(self._flush_quietly)
 
     def _flush_quietly(self) -> None:
-        try:
-            self.flush()
-        except TaskyardError as error:
-            log.debug("task %s: %s", self.task_id, error)  # the next report and the end of the turn raise it
+        while True:
+            try:
+                self.flush()
+            except TaskyardError as error:
+                log.debug("task %s: %s", self.task_id, error)  # the next report and the end of the turn raise it
+                return
+            with self._lock:
+                if not self._gathered:
+                    self._flushing = False
+                    return
 
     def flush(self) -> None:
         """Sends what is gathered."""
@@ -505,7 +513,8 @@ class _Turn:
             else:
                 updates.insert(0, ("work", "{}"))
         while updates or end:
-            batch, size = [], 0
+            batch: List[Tuple[str, str]] = []
+            size = 0
             while updates and len(batch) < _BATCH - 1 and (not batch or size + len(updates[0][1]) <= _BATCH_BYTES):
                 batch.append(updates.pop(0))
                 size += len(batch[-1][1])
@@ -938,7 +947,7 @@ class Worker:
         self._platform = _Platform(self._url, self._key)
         # With connections of its own, and never behind what waits in the pool.
         self._keeper = _Keeper(_Platform(self._url, self._key))
-        self._pool = concurrent.futures.ThreadPoolExecutor(self._concurrency + 4, "taskyard")
+        self._pool = concurrent.futures.ThreadPoolExecutor(2 * self._concurrency + 4, "taskyard")
         self._running: Set[asyncio.Task] = set()
         self._session = None
         self._poll: Optional[asyncio.Future] = None
@@ -986,7 +995,10 @@ class Worker:
             pause, asked = 0.0, time.monotonic()
             try:
                 if self._session is None:
-                    self._session = await self._in_thread(self._open)
+                    opening = asyncio.ensure_future(self._in_thread(self._open))
+                    if not await self._until_stop(asyncio.shield(opening)):
+                        return
+                    self._session = opening.result()
                     self._keeper.pace(self._session)
                     log.info("pulling tasks of %s from %s, session %s", ", ".join(self._agents), self._url, self.session)
                     introduced = True
@@ -1072,8 +1084,10 @@ class Worker:
     async def _run_handler(self, turn: _Turn) -> str:
         """From the handler to the end of the turn; a reason asks for the lease to be given back."""
         log.debug("task %s: working, attempt %s", turn.task_id, turn.lease.get("attempt"))
-        context = Context(turn) if self._is_async else SyncContext(turn)
-        work = asyncio.ensure_future(self._handler(context)) if self._is_async else self._in_own_thread(turn, context)
+        if self._is_async:
+            work = asyncio.ensure_future(self._handler(Context(turn)))  # type: ignore[misc]
+        else:
+            work = self._in_own_thread(turn, SyncContext(turn))
         over = asyncio.ensure_future(turn.over.wait())
         try:
             await asyncio.wait({work, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -1145,7 +1159,7 @@ class Worker:
         if outcome.name == "release":
             turn.flush()
             turn.closing = True
-            self._platform.call("releasing a lease", f"/leases/{turn.id}:release", outcome.body, self._fence(turn))
+            self._platform.call("releasing a lease", self._release_path(turn), outcome.body, self._fence(turn))
         elif outcome.name != "reply":
             turn.finish(outcome.name, outcome.body)
         elif turn.untouched:
@@ -1175,14 +1189,18 @@ class Worker:
             return await self._without(turn, error)
 
     @staticmethod
+    def _release_path(turn: _Turn) -> str:
+        return f"/leases/{urllib.parse.quote(turn.id, safe='')}:release"
+
+    @staticmethod
     def _fence(turn: _Turn) -> Json:
         return {"Taskyard-Lease": turn.id, "Taskyard-Epoch": str(turn.epoch)}
 
     async def _release(self, turn: _Turn, reason: str) -> None:
         """Gives a lease back. That is a courtesy: what does not arrive ends with the lease."""
-        path = f"/leases/{urllib.parse.quote(turn.id, safe='')}:release"
+        call = (self._platform.call, "releasing a lease", self._release_path(turn), {"reason": reason}, self._fence(turn))
         try:
-            await self._in_thread(self._platform.call, "releasing a lease", path, {"reason": reason}, self._fence(turn))
+            await self._in_thread(*call)
         except TaskyardError as error:
             log.warning("task %s: %s", turn.task_id, error)
 
@@ -1350,7 +1368,7 @@ class _Keeper:
             with self._changed:
                 while self._session is None and not self._ended:
                     self._changed.wait()
-                if self._ended:
+                if self._ended or self._session is None:
                     return
                 session = self._session
             if session is not heard_of:

@@ -73,7 +73,17 @@ class Performer(AgentExecutor):
             return None
         elif verb == "then":
             await updater.add_artifact([new_text_part(rest)], artifact_id="heard")
+        elif verb == "resume":
+            await updater.requires_auth(words("May I?"))
+            await asyncio.sleep(float(rest))
+            await updater.start_work()
+            await asyncio.sleep(1)
         await updater.complete(words("Done."))
+        if verb == "raise-after":
+            raise ValueError(rest)
+        if verb == "tidy":
+            await asyncio.sleep(float(rest))
+            note("tidied")
 
     async def cancel(self, context, event_queue):
         note(f"cancel {context.task_id == context.current_task.id}")

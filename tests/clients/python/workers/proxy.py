@@ -7,8 +7,8 @@ import urllib.parse
 
 
 class LossyProxy:
-    """Passes everything on, and drops the connection instead of answering where `lose(path, count)` says so: what was asked has happened
-    then. `count` is how many calls of this kind (the part after the last colon) there were."""
+    """Passes everything on, and drops the connection instead of answering where `lose(kind, count, content)` says so: what was asked has
+    happened then. The kind is the part of the path after its last colon, `count` how many calls of it there were, `content` the answer."""
 
     def __init__(self, url, lose):
         upstream = urllib.parse.urlsplit(url)
@@ -29,9 +29,9 @@ class LossyProxy:
                 kind = self.path.rpartition(":")[2]
                 with lock:
                     counts[kind] = count = counts.get(kind, 0) + 1
-                    drop = lose(self.path, count)
+                    drop = lose(kind, count, content)
                     if drop:
-                        lost.append(self.path)
+                        lost.append(kind)
                 if drop:
                     self.close_connection = True
                     return

@@ -288,10 +288,16 @@ class Suite:
         await self.reach("leaving", later, lambda task: end(task)[0] == "COMPLETED")
 
     async def lost_answers(self):
-        # Every third report's, and the end's of every second task.
-        proxy = LossyProxy(self.urls[-1], lambda path, count: path.endswith(":apply") and count % 3 == 0)
+        # Every third report's; and that of a poll that brings a task.
+        polls = iter([True])
+        proxy = LossyProxy(
+            self.urls[-1],
+            lambda kind, count, content: count % 3 == 0 if kind == "apply" else b'"epoch"' in content and kind == "poll" and next(polls, False),
+        )
         self.stack.callback(proxy.close)
         await self.snake("lossy", url=proxy.url)
+        equal(text_of((await self.answer("lossy", "say it again")).artifacts[0]), "say it again")
+        equal(proxy.lost, ["poll"])
         tasks = await asyncio.gather(*(self.answer("lossy", "stream 20 0.08") for _ in range(3)))
         for task in tasks:
             equal((end(task)[0], [text_of(each) for each in task.artifacts]), ("COMPLETED", ["".join(f"{n};" for n in range(20))]))
@@ -323,6 +329,19 @@ class Suite:
         equal([chunk.append for chunk in chunks], [False, True, True, True, True])
         equal([chunk.last_chunk for chunk in chunks], [False, False, False, False, True])
 
+    async def executor_afterwards(self):
+        worker = await self.performer("mortal-performer")
+        # What an executor does after the end is its own affair, and nobody waits for it.
+        equal(end(await self.answer("mortal-performer", "raise-after a fault")), ("COMPLETED", "Done."))
+        began = time.monotonic()
+        equal(end(await self.answer("mortal-performer", "tidy 3")), ("COMPLETED", "Done."))
+        assert time.monotonic() - began < 2.5, "the client waited"
+        await worker.noted("tidied")
+        # Authorized while it waits for that itself.
+        task = await self.answer("mortal-performer", "resume 1")
+        task = await self.reach("mortal-performer", task, lambda task: end(task)[0] == "COMPLETED")
+        equal(end(task), ("COMPLETED", "Done."))
+
     async def executor_turns(self):
         await self.performer()
         task = await self.answer("performer", "ask")
@@ -348,6 +367,17 @@ class Suite:
         equal(worker.notes(), ["cancel True", "execute cancelled"])
         equal(end(await self.get("performer", task))[0], "CANCELED")
 
+    async def executor_killed(self):
+        first = await self.performer("mortal-performer")
+        # It sends even its first chunk as one to append.
+        task = await self.answer("mortal-performer", "append 40", now=True)
+        await self.reach("mortal-performer", task, lambda task: task.artifacts and "5;" in text_of(task.artifacts[0]))
+        await first.stop(signal.SIGKILL)
+        assert "39;" not in text_of((await self.get("mortal-performer", task)).artifacts[0])
+        await self.performer("mortal-performer")
+        task = await self.reach("mortal-performer", task, lambda task: end(task)[0] == "COMPLETED")
+        equal([text_of(each) for each in task.artifacts], ["".join(f"{n};" for n in range(40))])
+
     async def executor_direct(self):
         await self.performer("quick-performer")
         said = await self.answer("quick-performer", "say at once")
@@ -362,6 +392,7 @@ COLUMNS = {
     "package": ["outcomes", "streams", "batches", "busy", "cancel", "new_message", "direct"],
     "threads": ["outcomes_of_threads", "streams_of_threads", "busy_thread", "cancel_thread", "new_message_to_thread"],
     "losses": ["killed_while_streaming", "stopped", "stopped_while_idle", "drained", "lost_answers"],
+    "executor losses": ["executor_killed", "executor_afterwards"],
     "executor": ["executor_outcomes", "executor_stream", "executor_turns", "executor_cancel", "executor_direct"],
 }
 
