@@ -72,6 +72,7 @@ _CLEAN_UP = 5.0  # for a cancelled handler
 _LAST_CALLS = 5.0  # for the releases at the end
 _BATCH = 100  # updates in one call
 _BATCH_BYTES = 1 << 20
+_CHUNK_BYTES = 8192  # up to which pieces of a text share a chunk
 _ENDS = {
     "complete": "TASK_STATE_COMPLETED",
     "fail": "TASK_STATE_FAILED",
@@ -253,9 +254,11 @@ class _Platform:
         """Ends every call, whatever it waits for."""
         with self._lock:
             self._closed = True
-            connections = [*self._busy, *self._idle]
-        for connection in connections:
+            busy, idle, self._idle = list(self._busy), self._idle, []
+        for connection in busy:
             self.cut(connection)
+        for connection in idle:
+            connection.close()
 
     @staticmethod
     def cut(connection: http.client.HTTPConnection) -> None:
@@ -435,6 +438,24 @@ class _Turn:
     def add_chunk(self, artifact: Json, append: bool, last: bool, metadata: Optional[Json] = None) -> bool:
         body = {"artifact": artifact, "append": append, "lastChunk": last, **({"metadata": metadata} if metadata else {})}
         return self.add("artifact", body)
+
+    def extend(self, artifact: Json, last: bool) -> bool:
+        """Adds to an artifact that grows: to the chunk that is still here, if both are text, so that small pieces share one."""
+        text = json.dumps(artifact, allow_nan=False)
+        self.check()
+        with self._lock:
+            name, before = self._gathered[-1] if self._gathered else ("", "")
+            if name == "artifact" and len(before) + len(text) <= _CHUNK_BYTES:
+                body = json.loads(before)
+                parts, more = body["artifact"]["parts"], artifact["parts"]
+                same = body["artifact"]["artifactId"] == artifact["artifactId"] and not body["lastChunk"] and "metadata" not in body
+                if same and len(more) == 1 and parts[-1].keys() == more[0].keys() == {"text"}:
+                    parts[-1]["text"] += more[0]["text"]
+                    merged = json.dumps({**body, "lastChunk": last})
+                    self._gathered[-1] = (name, merged)
+                    self._bytes += len(merged) - len(before)
+                    return False
+        return self.add_chunk(artifact, True, last)
 
     def seal(self, id: str) -> bool:
         """Says that an artifact is whole, with its last chunk if that is still here."""
@@ -709,8 +730,9 @@ class Context(_Known):
                append: bool = False) -> ArtifactStream:  # fmt: skip
         """An artifact that grows: `async with ctx.stream("text") as out: await out.write("words")`.
 
-        It begins anew, also where a worker that died left an unfinished one of this id; `append` goes on with what is there. It is
-        whole when the block ends without an exception.
+        Small pieces of text that come within `gather` share a chunk. It begins anew, also where a worker that died left an unfinished
+        one of this id; `append` goes on with what is there. The artifact is whole when the block ends without an
+        exception.
         """
         return ArtifactStream(self, functools.partial(self._chunk, id=id, name=name, description=description, metadata=metadata), append)
 
@@ -805,7 +827,7 @@ class _Chunks:
         if self._append:
             artifact = {"artifactId": artifact["artifactId"], "parts": artifact["parts"]}
         append, self._append, self._done = self._append, True, last
-        return self._turn.add_chunk(artifact, append, last)
+        return self._turn.extend(artifact, last) if append else self._turn.add_chunk(artifact, False, last)
 
     def _close(self) -> bool:
         if self._done:
