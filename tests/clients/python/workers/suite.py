@@ -3,8 +3,8 @@
 Usage: suite.py RESULTS URL [URL]
 
 The tasks are sent with the official client. The package has to be installed, and the folder `workers` beside RESULTS has to hold
-`agent.py` and `executor.py` of the README, with URL for the platform's. With two URLs, of two replicas, the workers work at the second one. RESULTS gets a line for each check: column,
-check, result, separated by tabs. The exit code is 1 when a check failed.
+`agent.py` and `executor.py` of the README, with URL for the platform's. With two URLs, of two replicas, the workers work at the second
+one. RESULTS gets a line for each check: column, check, result, separated by tabs. The exit code is 1 when a check failed.
 """
 
 import asyncio
@@ -290,10 +290,11 @@ class Suite:
     async def lost_answers(self):
         # Every third report's; and that of a poll that brings a task.
         polls = iter([True])
-        proxy = LossyProxy(
-            self.urls[-1],
-            lambda kind, count, content: count % 3 == 0 if kind == "apply" else b'"epoch"' in content and kind == "poll" and next(polls, False),
-        )
+
+        def lose(kind, count, content):
+            return count % 3 == 0 if kind == "apply" else kind == "poll" and b'"epoch"' in content and next(polls, False)
+
+        proxy = LossyProxy(self.urls[-1], lose)
         self.stack.callback(proxy.close)
         await self.snake("lossy", url=proxy.url)
         equal(text_of((await self.answer("lossy", "say it again")).artifacts[0]), "say it again")
