@@ -5,6 +5,8 @@ const README: &str = include_str!("../../README.md");
 #[test]
 fn what_the_readme_shows_are_the_examples() {
     for (name, fence, example) in [
+        ("agent.py", "python", include_str!("../../examples/agent.py")),
+        ("executor.py", "python", include_str!("../../examples/executor.py")),
         ("worker.py", "python", include_str!("../../examples/worker.py")),
         ("call-http.sh", "sh", include_str!("../../examples/call-http.sh")),
         ("call-jsonrpc.py", "python", include_str!("../../examples/call-jsonrpc.py")),

@@ -23,6 +23,7 @@ async def run(column, checks, suite_of):
                 await check(suite)
         except Exception:
             passed, result = False, "FAILED"
+            suite.failed = True
             print(f"{column}, {name}:\n{traceback.format_exc()}", file=sys.stderr)
         finally:
             await suite.stop()
