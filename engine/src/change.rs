@@ -14,6 +14,7 @@ use wire::{
 };
 
 use crate::bus::Hint;
+use crate::scheduling::Schedule;
 use crate::settings::Agent;
 use crate::store::task::TaskAndWork;
 use crate::store::{self, Write};
@@ -302,8 +303,13 @@ impl<'a> Change<'a> {
         self.artifacts.entry(id.to_owned()).or_insert(known);
     }
 
-    /// A client's message: into history, and the task is made available to workers. The state stays.
-    pub(crate) fn client_message(&mut self, message: &Message, output_modes: Option<String>) -> Result<i32, Error> {
+    /// A client's message: into history, and the task is made available to workers, at once or when the message says. The state stays.
+    pub(crate) fn client_message(
+        &mut self,
+        message: &Message,
+        output_modes: Option<String>,
+        schedule: Schedule,
+    ) -> Result<i32, Error> {
         let seq = self.add_to_history(to_text(message)?, true);
         self.task.client_seq = seq;
         if output_modes.is_some() {
@@ -311,9 +317,11 @@ impl<'a> Change<'a> {
         }
         if let Some(work) = &mut self.work {
             work.deliveries = 0;
-            // Whoever holds the task hears of it by heartbeat.
+            work.priority = schedule.priority.unwrap_or(work.priority);
+            // Whoever holds the task hears of it by heartbeat, and at once.
             if work.lease_id.is_none() {
-                work.due_at = Some(work.due_at.map_or(self.now, |due| due.min(self.now)));
+                let due = schedule.not_before.unwrap_or(self.now);
+                work.due_at = Some(work.due_at.map_or(due, |before| before.min(due)));
             }
         }
         Ok(seq)
@@ -375,7 +383,10 @@ impl<'a> Change<'a> {
             }
         }
         let ready = |work: &work::Model| work.lease_id.is_none() && work.due_at.is_some_and(|due| due <= self.now);
-        if self.work.as_ref().is_some_and(ready) {
+        let is_leased = self.work.as_ref().is_some_and(|work| work.lease_id.is_some());
+        // What ends may have held others back: by a limit, or as the one before them in their context.
+        let held_back = self.agent.takes_turns() && !is_leased;
+        if held_back || self.work.as_ref().is_some_and(ready) {
             hints.push(Hint::Work { agent: self.task.agent.clone() });
         }
         hints

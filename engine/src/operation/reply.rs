@@ -46,7 +46,8 @@ impl Engine {
                 write.update(store::send_key::keep(&row.tenant, &row.agent, key, row.id, &answer));
             }
             if attempt.write(write).await? {
-                self.bus().send([Hint::Answer { message: id }]);
+                let next = agent.takes_turns().then(|| Hint::Work { agent: agent.name.clone() });
+                self.bus().send([Hint::Answer { message: id }].into_iter().chain(next));
                 return Ok(Replied { direct: true, applied: None });
             }
         }
