@@ -9,7 +9,7 @@ pub(crate) fn of(agent: &Agent) -> AgentCapabilities {
     AgentCapabilities {
         streaming: Some(agent.streaming),
         push_notifications: Some(agent.push_notifications),
-        extensions: agent.card.extensions.clone(),
+        extensions: agent.extensions(),
         extended_agent_card: Some(agent.card.extended != Extended::Undeclared),
     }
 }

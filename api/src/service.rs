@@ -57,7 +57,8 @@ pub(crate) fn check(
         let required: Vec<&str> = card.required_extensions().collect();
         return Err(Error::extension_support_required(missing).with("requiredExtensions", required.join(",")));
     }
-    let known = card.extensions.iter().map(|extension| extension.uri.as_str());
+    let known = if asked.is_empty() { Vec::new() } else { agent.extensions() };
+    let known = known.iter().map(|extension| extension.uri.as_str());
     let activated: Vec<&str> = known.filter(|uri| asked.iter().any(|asked| asked == uri)).collect();
     let value = if activated.is_empty() { None } else { HeaderValue::from_str(&activated.join(", ")).ok() };
     Ok(Activated { version, value })

@@ -56,11 +56,6 @@ impl Engine {
         self.settings().agents.get(name).cloned().unwrap_or_else(|| Arc::new(Agent::named(name)))
     }
 
-    /// Whether this agent may answer with a message and no task.
-    pub(crate) fn is_direct(&self, agent: &str) -> bool {
-        self.settings().agents.get(agent).is_some_and(|agent| agent.direct.is_some())
-    }
-
     /// Refuse agents that are not configured or not this worker's.
     pub(crate) fn check_agents(&self, worker: &Worker, agents: &[String]) -> Result<(), Error> {
         for (n, agent) in agents.iter().enumerate() {

@@ -15,6 +15,7 @@ use wire::{
 
 use crate::bus::Hint;
 use crate::operation::lease::LeaseName;
+use crate::scheduling::Schedule;
 use crate::sessions::{Nudge, Turn};
 use crate::settings::Agent;
 use crate::store::task::TaskAndWork;
@@ -309,13 +310,14 @@ impl<'a> Change<'a> {
         self.artifacts.entry(id.to_owned()).or_insert(known);
     }
 
-    /// A client's message: into history, and the task is made available to workers. The state stays. `trace` is that of its request; one
-    /// without leaves the task in the trace it is in.
+    /// A client's message: into history, and the task is made available to workers, at once or when the message says. The state stays.
+    /// `trace` is that of its request; one without leaves the task in the trace it is in.
     pub(crate) fn client_message(
         &mut self,
         message: &Message,
         output_modes: Option<String>,
         trace: Option<&str>,
+        schedule: Schedule,
     ) -> Result<i32, Error> {
         let seq = self.add_to_history(to_text(message)?, true);
         self.task.client_seq = seq;
@@ -327,9 +329,11 @@ impl<'a> Change<'a> {
             if let Some(trace) = trace {
                 work.trace = Some(trace.to_owned());
             }
-            // Whoever holds the task hears of it by heartbeat.
+            work.priority = schedule.priority.unwrap_or(work.priority);
+            // Whoever holds the task hears of it by heartbeat, and at once.
             if work.lease_id.is_none() {
-                work.due_at = Some(work.due_at.map_or(self.now, |due| due.min(self.now)));
+                let due = schedule.not_before.unwrap_or(self.now);
+                work.due_at = Some(work.due_at.map_or(due, |before| before.min(due)));
             }
         }
         Ok(seq)
@@ -394,7 +398,10 @@ impl<'a> Change<'a> {
             }
         }
         let ready = |work: &work::Model| work.lease_id.is_none() && work.due_at.is_some_and(|due| due <= self.now);
-        if self.work.as_ref().is_some_and(ready) {
+        let is_leased = self.work.as_ref().is_some_and(|work| work.lease_id.is_some());
+        // What ends may have held others back: by a limit, or as the one before them in their context.
+        let held_back = self.agent.takes_turns() && !is_leased;
+        if held_back || self.work.as_ref().is_some_and(ready) {
             hints.push(Hint::Work { agent: self.task.agent.clone() });
         }
         hints.extend(self.nudge());

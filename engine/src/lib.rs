@@ -23,8 +23,10 @@ mod cursor;
 mod deployment_key;
 mod ids;
 pub mod operation;
+mod order;
 mod queue;
 mod recent;
+pub mod scheduling;
 pub mod secret;
 pub mod sessions;
 pub mod settings;
@@ -45,11 +47,12 @@ pub use ids::Ids;
 pub use operation::lease::LeaseName;
 pub use queue::Poll;
 pub use secret::SecretKey;
-pub use settings::{Agent, Limits, Settings, WebhookPolicy};
+pub use settings::{Agent, Limits, Settings, TenantSettings, WebhookPolicy};
 pub use store::Store;
 
 use allowance::Allowances;
 use operation::Senders;
+use order::Order;
 use queue::Queue;
 use recent::Recent;
 use stream::Sources;
@@ -98,6 +101,7 @@ struct Inner {
     settings: Settings,
     allowances: Allowances,
     queue: Queue,
+    order: Order,
     recent: Recent,
     sources: Sources,
     senders: Senders,
@@ -134,6 +138,7 @@ impl Engine {
             settings,
             allowances: Allowances::default(),
             queue: Queue::default(),
+            order: Order::default(),
             recent: Recent::default(),
             sources: Sources::default(),
             senders: Senders::default(),

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use entity::{waiting_message, work};
 use tokio::sync::{oneshot, watch};
 use wire::worker::Lease;
 
@@ -179,7 +180,12 @@ impl Engine {
                 next_sweep = now + sweep;
                 // What a hint did not tell: a lost one, a lease that ended, a delay that is over.
                 match self.agents_due().await {
-                    Ok(agents) => ready.add(agents),
+                    Ok((agents, next)) => {
+                        ready.add(agents);
+                        if let Some(next) = next {
+                            next_sweep = now + sweep.min(next);
+                        }
+                    }
                     Err(error) => tracing::warn!(%error, "looking for ready tasks"),
                 }
             }
@@ -189,14 +195,21 @@ impl Engine {
         }
     }
 
-    /// The agents that have something due: a task, or a message that waits for an answer.
-    async fn agents_due(&self) -> Result<Vec<String>, sea_orm::DbErr> {
+    /// The agents that have something due, a task or a message that waits for an answer, and how long it is until something else is.
+    async fn agents_due(&self) -> Result<(Vec<String>, Option<Duration>), sea_orm::DbErr> {
         let (db, now) = (self.store().read(), self.clock().now());
-        let mut agents = store::work::agents_due(db, now).await?;
-        if self.settings().agents.values().any(|agent| agent.direct.is_some()) {
-            agents.extend(store::waiting::agents_due(db, now).await?);
+        let agents = &self.settings().agents;
+        let all: Vec<&str> = agents.keys().map(String::as_str).collect();
+        let direct = agents.values().filter(|agent| agent.direct.is_some());
+        let direct: Vec<&str> = direct.map(|agent| agent.name.as_str()).collect();
+        let mut outlooks = store::ready::outlook::<work::Model, _>(db, &all, now).await?;
+        if !direct.is_empty() {
+            outlooks.extend(store::ready::outlook::<waiting_message::Model, _>(db, &direct, now).await?);
         }
-        Ok(agents)
+        let next = outlooks.iter().filter_map(|outlook| outlook.next).min();
+        // A moment more than none: the clock counts whole milliseconds.
+        let next = next.map(|next| Duration::from_millis(next.saturating_sub(now).max(5) as u64));
+        Ok((outlooks.into_iter().filter(|outlook| outlook.due).map(|outlook| outlook.agent).collect(), next))
     }
 
     /// Serve every group once; whether there may be more.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use wire::worker::AgentSettings;
 
 use crate::card::Card;
+use crate::scheduling;
 
 /// One agent: a queue, and the rules its card promises.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,18 @@ pub struct Agent {
     pub lease: Duration,
     /// After so many deliveries in a row without progress the platform fails the task.
     pub max_deliveries: u32,
+    /// Tasks of it that run at a time, over all workers; 0 is no limit.
+    pub max_running: usize,
+    /// The same of one tenant.
+    pub max_running_per_tenant: usize,
+    /// Whether tasks of one context run one at a time, in the order they came. Never together with `direct`.
+    pub serial_contexts: bool,
+    /// Whether clients may say when a task is due and how urgent it is, by the extension its card then declares.
+    pub scheduling: bool,
+    /// The highest priority a client can give: -10 to 10.
+    pub priority_max: i16,
+    /// What the operator wrote for its workers; it goes to them with each lease.
+    pub settings: Option<wire::Struct>,
     /// Bounds of this agent's tasks.
     pub limits: Limits,
     /// What it says about itself.
@@ -85,6 +98,12 @@ impl Agent {
             direct: None,
             lease: Duration::from_secs(30),
             max_deliveries: 5,
+            max_running: 0,
+            max_running_per_tenant: 0,
+            serial_contexts: false,
+            scheduling: true,
+            priority_max: 0,
+            settings: None,
             limits: Limits::default(),
         }
     }
@@ -99,8 +118,22 @@ impl Agent {
             max_parts: capped(self.limits.parts),
             max_artifacts: self.limits.artifacts,
             max_artifact_bytes: self.limits.artifact_bytes,
-            settings: None,
+            settings: self.settings.clone(),
         }
+    }
+
+    /// Whether claims for it count what is running, and so take turns over all replicas.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.max_running > 0 || self.max_running_per_tenant > 0 || self.serial_contexts
+    }
+
+    /// The extensions its card declares: the operator's, and what the platform itself understands.
+    pub fn extensions(&self) -> Vec<wire::AgentExtension> {
+        let mut extensions = self.card.extensions.clone();
+        if self.scheduling && extensions.iter().all(|own| own.uri != scheduling::URI) {
+            extensions.push(scheduling::extension());
+        }
+        extensions
     }
 
     /// Whether a part of this media type is welcome (§3.1.1). A part without one always is.
@@ -123,11 +156,28 @@ pub struct WebhookPolicy {
     pub allow_loopback: bool,
 }
 
+/// What is said of one tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TenantSettings {
+    /// How many of its tasks are claimed where another tenant has one: 1 to 100.
+    pub weight: usize,
+    /// Tasks of it that run at a time, over all agents; 0 is no limit.
+    pub max_running: usize,
+}
+
+impl Default for TenantSettings {
+    fn default() -> Self {
+        TenantSettings { weight: 1, max_running: 0 }
+    }
+}
+
 /// All of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Every agent by name.
     pub agents: BTreeMap<String, Arc<Agent>>,
+    /// Tenants of which something is said, by name.
+    pub tenants: BTreeMap<String, TenantSettings>,
     /// The agent that lives at the root; one of `agents`.
     pub default_agent: String,
     /// Tasks one tenant may hold.
@@ -153,6 +203,7 @@ impl Settings {
         let default_agent = agents.first().map(|agent| agent.name.clone()).unwrap_or_default();
         Settings {
             agents: agents.into_iter().map(|agent| (agent.name.clone(), Arc::new(agent))).collect(),
+            tenants: BTreeMap::new(),
             default_agent,
             tasks_per_tenant: 1_000_000,
             page_default: 50,
@@ -162,5 +213,15 @@ impl Settings {
             sweep: Duration::from_secs(1),
             webhooks: WebhookPolicy::default(),
         }
+    }
+
+    /// The weight of this tenant among the others.
+    pub(crate) fn weight_of(&self, tenant: &str) -> usize {
+        self.tenants.get(tenant).map_or(1, |own| own.weight)
+    }
+
+    /// Whether any tenant may run only so much.
+    pub(crate) fn limits_tenants(&self) -> bool {
+        self.tenants.values().any(|own| own.max_running > 0)
     }
 }

@@ -37,6 +37,8 @@ pub struct Model {
     pub created_at: i64,
     /// JSON: the W3C trace context of the request it came with.
     pub trace: Option<String>,
+    /// Higher first.
+    pub priority: i16,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

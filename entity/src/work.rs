@@ -29,6 +29,8 @@ pub struct Model {
     pub priority: i16,
     /// The context, where the agent's contexts run in series.
     pub series: Option<String>,
+    /// When the task came, where there is a series: its place in it.
+    pub series_at: Option<i64>,
 }
 
 #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -166,9 +166,9 @@ message! {
     pub struct QueueStats {
         /// The agent.
         agent: String as "agent" [required];
-        /// Tasks that a poll would get now.
+        /// Tasks whose time has come, also where a running limit or a task before them holds them back.
         ready: i64 as "ready" [present];
-        /// Tasks that wait for their time, for a running limit or for a task before them.
+        /// Tasks that wait for their time.
         delayed: i64 as "delayed" [present];
         /// Tasks held by workers.
         in_flight: i64 as "inFlight" [present];

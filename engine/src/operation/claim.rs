@@ -10,14 +10,15 @@ use wire::{Error, Message, Move, Part, Role, TaskState, Tenant};
 
 use super::lease::LeaseName;
 use super::new_task::NewTask;
+use super::pick::Picked;
 use crate::change::{Change, from_text};
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
 use crate::view::{Shown, artifacts, bare, by_task, messages, unfinished, within_bounds};
-use crate::{Engine, database, store, unwritten};
+use crate::{Engine, Hint, database, store, unwritten};
 
 impl Engine {
-    /// Lease up to one task per entry of `workers`. Also says whether as many were due as were asked for, so that more may be.
+    /// Lease up to one task per entry of `workers`. Also says whether more may be ready at once.
     pub(crate) async fn claim(
         &self,
         agents: &[String],
@@ -27,19 +28,20 @@ impl Engine {
         let doing = "claiming ready tasks";
         let locked = self.store().lock().await.map_err(database(doing))?;
         let now = self.clock().now();
-        let Due { rows, mut waiting } =
-            self.lock_due(locked.read(), agents, now, workers.len()).await.map_err(database(doing))?;
+        let Picked { rows, mut waiting, more, passed_over } =
+            self.pick(locked.read(), agents, now, workers.len()).await.map_err(database(doing))?;
         if rows.is_empty() {
             locked.rollback().await;
-            return Ok((Vec::new(), false));
+            return Ok((Vec::new(), more));
         }
         let due = rows.len();
         let Loaded { rows, mut tasks, mut histories, mut chunks } =
             Loaded::of(locked.read(), rows, &waiting).await.map_err(database(doing))?;
         // What is left out because the answer would be too large stays due.
-        let full = due == workers.len() || rows.len() < due;
+        let full = more || rows.len() < due;
         let mut write = Write::new();
-        let (mut leases, mut hints, mut written) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
+        let mut hints: Vec<Hint> = passed_over.into_iter().map(|agent| Hint::Work { agent }).collect();
+        let (mut leases, mut written) = (Vec::with_capacity(rows.len()), Vec::new());
         let mut in_vain = Vec::new();
         for (row, worker) in rows.into_iter().zip(workers) {
             let Some(task) = tasks.remove(&row.task_id) else {
@@ -98,28 +100,6 @@ impl Engine {
         Ok((leases, full))
     }
 
-    /// What is due of these agents, up to `limit`, oldest first: tasks, and where an agent answers directly the messages that wait for it.
-    async fn lock_due<C: ConnectionTrait>(
-        &self,
-        db: &C,
-        agents: &[String],
-        now: i64,
-        limit: usize,
-    ) -> Result<Due, DbErr> {
-        let mut due =
-            Due { rows: store::work::lock_due(db, agents, now, limit as u64).await?, waiting: HashMap::new() };
-        let direct: Vec<String> = agents.iter().filter(|agent| self.is_direct(agent)).cloned().collect();
-        if !direct.is_empty() {
-            for message in store::waiting::lock_due(db, &direct, now, limit as u64).await? {
-                due.rows.push(NewTask::of_waiting(&message, now).work);
-                due.waiting.insert(message.id, message);
-            }
-            due.rows.sort_by_key(|row| row.due_at);
-            due.rows.truncate(limit);
-        }
-        Ok(due)
-    }
-
     /// A message that was delivered too often becomes a task, with its deliveries: the claim that finds it fails it.
     async fn open_in_vain(&self, message: &waiting_message::Model) {
         let doing = "making a task of a waiting message";
@@ -161,12 +141,6 @@ impl Engine {
             ..Message::default()
         }
     }
-}
-
-/// What is due: work rows, and the messages among them that are no tasks yet.
-struct Due {
-    rows: Vec<work::Model>,
-    waiting: HashMap<Uuid, waiting_message::Model>,
 }
 
 /// What a claim reads of the tasks whose work rows it has locked, so that nothing of it is stale.

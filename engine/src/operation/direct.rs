@@ -256,6 +256,7 @@ impl Engine {
             answer: None,
             created_at: now,
             trace: first.trace,
+            priority: first.priority,
         })
     }
 

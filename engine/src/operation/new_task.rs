@@ -22,6 +22,11 @@ pub(super) struct First {
     pub(super) output_modes: Option<String>,
     /// The trace context of the request, as JSON.
     pub(super) trace: Option<String>,
+    pub(super) priority: i16,
+    /// No worker gets it before.
+    pub(super) not_before: Option<i64>,
+    /// Whether its context runs in series.
+    pub(super) series: bool,
 }
 
 /// A task that is not written yet.
@@ -42,7 +47,7 @@ impl First {
                 task_id: self.id,
                 tenant: self.tenant.clone(),
                 agent: self.agent.clone(),
-                due_at: Some(now),
+                due_at: Some(self.not_before.map_or(now, |at| at.max(now))),
                 lease_id: None,
                 epoch: 0,
                 worker: None,
@@ -50,8 +55,9 @@ impl First {
                 seen_seq: 0,
                 revision: 1,
                 trace: self.trace,
-                priority: 0,
-                series: None,
+                priority: self.priority,
+                series: self.series.then(|| self.context_id.clone()),
+                series_at: self.series.then_some(now),
             },
             message: task_message::Model { task_id: self.id, seq: 1, client: true, body: self.body },
             config: None,
@@ -93,6 +99,9 @@ impl NewTask {
             metadata: row.metadata.clone(),
             output_modes: row.output_modes.clone(),
             trace: row.trace.clone(),
+            priority: row.priority,
+            not_before: None,
+            series: false,
         };
         let mut new = first.begin(now);
         new.work = work::Model {
@@ -122,7 +131,7 @@ impl NewTask {
     pub(super) fn write_into(self, view: &Task, write: &mut Write) -> Result<Vec<Hint>, Error> {
         let now = self.task.created_at;
         let mut hints = Vec::with_capacity(2);
-        if self.work.lease_id.is_none() {
+        if self.work.lease_id.is_none() && self.work.due_at.is_some_and(|due| due <= now) {
             hints.push(Hint::Work { agent: self.task.agent.clone() });
         }
         if let Some(row) = self.config {

@@ -74,7 +74,8 @@ impl Engine {
                 key.keep(&row.agent, &replied, now, &mut write)?;
             }
             if attempt.write(write).await? {
-                self.bus().send([Hint::Answer { message: id }]);
+                let next = agent.takes_turns().then(|| Hint::Work { agent: agent.name.clone() });
+                self.bus().send([Hint::Answer { message: id }].into_iter().chain(next));
                 return Ok(replied);
             }
             lost = true;

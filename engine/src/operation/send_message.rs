@@ -16,6 +16,7 @@ use super::key::Key;
 use super::new_task::First;
 use super::task_id;
 use crate::change::{Change, state_of, timestamp, to_text};
+use crate::scheduling::Schedule;
 use crate::store::Write;
 use crate::store::task::TaskAndWork;
 use crate::view::{Shown, whole};
@@ -136,7 +137,9 @@ impl Engine {
         // A continued task has a turn to take; a new one races for nothing but its key and its place in the allowance.
         let continued = request.message.as_ref().and_then(|message| Uuid::try_parse(&message.task_id).ok());
         let is_new = request.message.as_ref().is_none_or(|message| message.task_id.is_empty());
-        let direct = caller.agent.direct.filter(|_| is_new && !at_once);
+        // Nobody waits for a direct answer to what no worker may have yet.
+        let delayed = schedule(caller, request, self.clock().now())?.not_before.is_some();
+        let direct = caller.agent.direct.filter(|_| is_new && !at_once && !delayed);
         let place = direct.map(|_| Place::take(self, &caller.tenant, new, key.is_some()));
         let mut attempts = self.attempts("storing a message", continued);
         let tried = loop {
@@ -169,6 +172,7 @@ impl Engine {
             return Err(Error::push_notification_not_supported());
         }
         wire::validate_send(request, &wire::Limits { parts: caller.agent.limits.parts })?;
+        schedule(caller, request, self.clock().now())?;
         if let Some(config) = inline {
             self.check_webhook("configuration.taskPushNotificationConfig.url", &config.url)?;
             if !config.task_id.is_empty() {
@@ -201,15 +205,16 @@ impl Engine {
             return Ok(Some(known));
         }
         let mut write = Write::new();
+        let schedule = schedule(caller, request, now)?;
         let message = request.message.clone().unwrap_or_default();
         let configuration = request.configuration.clone().unwrap_or_default();
         let config = configuration.task_push_notification_config.as_ref();
         // What the key stands for: the task and the message's number in it.
         let (stands_for, tried, hints) = if !message.task_id.is_empty() {
-            let (sent, hints) = self.resume(caller, message, &configuration, now, &mut write).await?;
+            let (sent, hints) = self.resume(caller, message, &configuration, (schedule, now), &mut write).await?;
             (sent, Tried::Task(sent, None), hints)
         } else {
-            let (first, message) = self.first(caller, request, message, &configuration, new)?;
+            let (first, message) = self.first(caller, request, message, schedule, new)?;
             if let Some(limit) = direct {
                 let inline =
                     config.map(|config| Inline { version: caller.version.as_str().to_owned(), config: config.clone() });
@@ -261,7 +266,7 @@ impl Engine {
         caller: &Caller,
         request: &SendMessageRequest,
         mut message: Message,
-        configuration: &SendMessageConfiguration,
+        schedule: Schedule,
         new: Uuid,
     ) -> Result<(First, Message), Error> {
         if message.context_id.is_empty() {
@@ -281,8 +286,11 @@ impl Engine {
             context_id: message.context_id.clone(),
             body: to_text(&message)?,
             metadata: request.metadata.as_ref().map(to_text).transpose()?,
-            output_modes: output_modes(configuration)?,
+            output_modes: request.configuration.as_ref().map(output_modes).transpose()?.flatten(),
             trace: caller.trace.clone(),
+            priority: schedule.priority.unwrap_or_default(),
+            not_before: schedule.not_before,
+            series: caller.agent.serial_contexts,
         };
         Ok((first, message))
     }
@@ -310,7 +318,7 @@ impl Engine {
         caller: &Caller,
         mut message: Message,
         configuration: &SendMessageConfiguration,
-        now: i64,
+        (schedule, now): (Schedule, i64),
         write: &mut Write,
     ) -> Result<(Sent, Vec<Hint>), Error> {
         let id = task_id(&message.task_id)?;
@@ -328,7 +336,8 @@ impl Engine {
             hints.extend(put.hints);
         }
         let mut change = Change::begin(read, &caller.agent, now);
-        let seq = change.client_message(&message, output_modes(configuration)?, caller.trace.as_deref())?;
+        let modes = output_modes(configuration)?;
+        let seq = change.client_message(&message, modes, caller.trace.as_deref(), schedule)?;
         hints.extend(change.hints());
         change.write_into(write);
         Ok((Sent { task: id, seq }, hints))
@@ -400,6 +409,14 @@ fn check_resumable(caller: &Caller, read: &TaskAndWork, message: &Message) -> Re
         ));
     }
     Ok(())
+}
+
+/// When the message is due and how urgent it is.
+fn schedule(caller: &Caller, request: &SendMessageRequest, now: i64) -> Result<Schedule, Error> {
+    request
+        .message
+        .as_ref()
+        .map_or_else(|| Ok(Schedule::default()), |message| Schedule::of(&caller.agent, message, now))
 }
 
 /// The push config that comes with a message.

@@ -145,6 +145,7 @@ impl Engine {
             (row.task_id, row.body) = (again, to_text(&message)?);
         }
         let first = history.first().ok_or_else(|| Error::internal(format!("task `{id}` has no history")))?;
+        let series = self.agent_of(&old.agent).serial_contexts;
         let mut new = First {
             id: again,
             tenant: old.tenant,
@@ -154,6 +155,9 @@ impl Engine {
             metadata: old.metadata,
             output_modes: old.output_modes,
             trace: None,
+            not_before: None,
+            priority: 0,
+            series,
         }
         .begin(now);
         new.task.history_count = history.last().map_or(1, |last| last.seq);

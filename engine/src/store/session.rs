@@ -2,7 +2,7 @@
 
 use entity::worker_session as session;
 use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Query, UpdateStatement};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, DbErr, QueryFilter, Statement};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, DbErr, QueryFilter, QuerySelect, Statement};
 
 use super::Store;
 
@@ -63,4 +63,16 @@ pub fn drain(id: &str) -> UpdateStatement {
 /// Forget whoever was not heard of since `before`.
 pub fn forget(before: i64) -> DeleteStatement {
     Query::delete().from_table(session::Entity).and_where(Expr::col(session::Column::SeenAt).lt(before)).to_owned()
+}
+
+/// The agents, as JSON, of each worker that was heard of since and does not drain.
+pub async fn agents_of_seen<C: ConnectionTrait>(db: &C, since: i64) -> Result<Vec<String>, DbErr> {
+    session::Entity::of_deployment()
+        .filter(session::Column::SeenAt.gte(since))
+        .filter(session::Column::Draining.eq(false))
+        .select_only()
+        .column(session::Column::Agents)
+        .into_tuple()
+        .all(db)
+        .await
 }

@@ -1,44 +1,12 @@
 //! Statements on `waiting_message`: a queue, a lease and a fence beside those of `work`, for what is no task yet.
 
 use entity::{waiting_message as waiting, work};
-use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, LockBehavior, LockType, Query, UpdateStatement};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, Query, UpdateStatement};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 use wire::Tenant;
 
 use super::ids::padded;
-
-/// Up to `limit` messages that are due and waited for, locked until the transaction ends; those another replica is claiming are passed
-/// over.
-pub async fn lock_due<C: ConnectionTrait>(
-    db: &C,
-    agents: &[String],
-    now: i64,
-    limit: u64,
-) -> Result<Vec<waiting::Model>, DbErr> {
-    waiting::Entity::across_tenants()
-        .filter(waiting::Column::Agent.is_in(agents.iter().map(String::as_str)))
-        .filter(waiting::Column::DueAt.lte(now))
-        .filter(waiting::Column::Until.gt(now))
-        .order_by_asc(waiting::Column::DueAt)
-        .limit(limit)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .all(db)
-        .await
-}
-
-/// The agents that have a message due.
-pub async fn agents_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
-    waiting::Entity::across_tenants()
-        .select_only()
-        .column(waiting::Column::Agent)
-        .distinct()
-        .filter(waiting::Column::DueAt.lte(now))
-        .filter(waiting::Column::Until.gt(now))
-        .into_tuple()
-        .all(db)
-        .await
-}
 
 /// The message `id` of this tenant, answered or not.
 pub async fn read<C: ConnectionTrait>(db: &C, tenant: &Tenant, id: Uuid) -> Result<Option<waiting::Model>, DbErr> {

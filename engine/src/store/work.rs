@@ -1,42 +1,13 @@
 //! Statements on `work`: the queue, the lease and the fence.
 
 use entity::{task, work};
-use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, LockBehavior, LockType, Query, UpdateStatement};
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::sea_query::{DeleteStatement, Expr, ExprTrait, LockType, Query, UpdateStatement};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QuerySelect};
 use uuid::Uuid;
-
-/// Up to `limit` rows that are due, locked until the transaction ends; rows another replica is claiming are passed over.
-pub async fn lock_due<C: ConnectionTrait>(
-    db: &C,
-    agents: &[String],
-    now: i64,
-    limit: u64,
-) -> Result<Vec<work::Model>, DbErr> {
-    work::Entity::across_tenants()
-        .filter(work::Column::Agent.is_in(agents.iter().map(String::as_str)))
-        .filter(work::Column::DueAt.lte(now))
-        .order_by_asc(work::Column::DueAt)
-        .limit(limit)
-        .lock_with_behavior(LockType::Update, LockBehavior::SkipLocked)
-        .all(db)
-        .await
-}
 
 /// Lock the work row of one task until the transaction ends. A finished task has none.
 pub async fn lock<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Option<work::Model>, DbErr> {
     work::Entity::of_task(task).lock(LockType::Update).one(db).await
-}
-
-/// The agents that have something due.
-pub async fn agents_due<C: ConnectionTrait>(db: &C, now: i64) -> Result<Vec<String>, DbErr> {
-    work::Entity::across_tenants()
-        .select_only()
-        .column(work::Column::Agent)
-        .distinct()
-        .filter(work::Column::DueAt.lte(now))
-        .into_tuple()
-        .all(db)
-        .await
 }
 
 /// What a write changes of a work row, upon the revision, lease and epoch that were read: the fence itself. What it does not change is
@@ -49,6 +20,9 @@ pub fn update(read: &work::Model, next: &work::Model) -> UpdateStatement {
         .and_where(Expr::col(work::Column::Revision).eq(read.revision))
         .and_where(Expr::col(work::Column::Epoch).eq(read.epoch))
         .to_owned();
+    if next.priority != read.priority {
+        update.value(work::Column::Priority, next.priority);
+    }
     if next.due_at != read.due_at {
         update.value(work::Column::DueAt, next.due_at);
     }

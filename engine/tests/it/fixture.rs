@@ -138,6 +138,34 @@ impl Fixture {
         run(&self.store, sql).await;
     }
 
+    /// So many tasks more like this one, each due a millisecond earlier than the one before.
+    pub(crate) async fn flood(&self, task: &str, tasks: usize) {
+        let id: uuid::Uuid = task.parse().unwrap();
+        let (like, fresh) = match self.server {
+            Some(_) => (format!("'{id}'"), "gen_random_uuid()"),
+            None => (format!("X'{}'", id.simple()), "randomblob(16)"),
+        };
+        self.run(&format!(
+            "INSERT INTO work (task_id, tenant, agent, due_at, epoch, deliveries, seen_seq, revision, priority) \
+             WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {tasks}) \
+             SELECT {fresh}, tenant, agent, due_at - n, epoch, deliveries, seen_seq, revision, priority \
+             FROM work, n WHERE task_id = {like}"
+        ))
+        .await;
+        self.run(&format!(
+            "INSERT INTO task SELECT w.task_id, t.tenant, t.agent, t.context_id, t.state, t.status_message, t.status_kept, \
+             t.status_at, t.metadata, t.generation, t.history_count, t.history_bytes, t.client_seq, t.answered_seq, \
+             t.artifact_count, t.artifact_bytes, t.config_count, t.cancelable, t.output_modes, t.created_at \
+             FROM work w, task t WHERE t.id = {like} AND w.task_id NOT IN (SELECT id FROM task)"
+        ))
+        .await;
+        self.run(&format!(
+            "INSERT INTO task_message SELECT w.task_id, m.seq, m.client, m.body FROM work w, task_message m \
+             WHERE m.task_id = {like} AND w.task_id NOT IN (SELECT task_id FROM task_message)"
+        ))
+        .await;
+    }
+
     /// How many rows a table holds.
     pub(crate) async fn count(&self, table: &str) -> i64 {
         let db = self.store.read();

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking and says what it skips")]
 
 mod direct;
+mod fairness;
 mod fixture;
 mod lease_content;
 mod leases;

@@ -49,6 +49,13 @@ pub(super) fn tables(file: &File, knobs: &Table, signed: bool, problems: &mut Ve
             }
             default = default.or(Some(line));
         }
+        if table.switch("serial_contexts").is_ok_and(|on| on) && table.switch("direct").is_ok_and(|on| on) {
+            let line = line("serial_contexts");
+            problems.push(format!(
+                "{}:{line}: `serial_contexts` and `direct` are both true, wanted is one of them: a direct answer waits for no task",
+                path.display()
+            ));
+        }
         card::check(&table, &path, *start, signed, problems);
         tables.push(table);
     }
@@ -86,6 +93,12 @@ pub(super) fn agent(table: &Table) -> Result<Agent, Refusal> {
         card: card::card(table)?,
         lease: table.seconds("lease_seconds")?,
         max_deliveries: table.whole("max_deliveries")?,
+        max_running: table.whole("max_running")?,
+        max_running_per_tenant: table.whole("max_running_per_tenant")?,
+        serial_contexts: table.switch("serial_contexts")?,
+        scheduling: table.switch("scheduling")?,
+        priority_max: table.whole("priority_max")?,
+        settings: table.free("settings"),
         limits: Limits {
             parts: table.whole("limits.parts")?,
             history: table.whole("limits.history")?,

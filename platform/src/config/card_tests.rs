@@ -135,7 +135,7 @@ fn a_card_the_protocol_would_not_allow_is_refused_with_line_and_field() {
         &[
             "taskyard.toml:3: `extensions[0].uri` is required",
             "taskyard.toml:6: `extensions[1].uri` is `urn:a,b`, wanted is an absolute URI without comma and blank",
-            "taskyard.toml:7: `extensions[1].params` is `{\"at\":\"a date\"}`, wanted is a table of texts, numbers below 2^53, switches, lists and tables",
+            "taskyard.toml:7: `extensions[1].params` is `{\"at\":\"2026-01-01\"}`, wanted is a table of texts, numbers below 2^53, switches, lists and tables",
         ],
     );
 }

@@ -1,7 +1,7 @@
 //! The configuration file. Read with TOML's own positions, so that what is refused is named with its line.
 
 use super::kind::{Given, Value};
-use super::knob::{AGENT_KEYS, KNOBS, Knob};
+use super::knob::{AGENT_KEYS, KNOBS, Knob, TENANT_KEYS};
 use super::refusal::{Refusal, suggestion};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub(super) struct File {
     pub(super) values: Lines,
     /// The `[[agent]]` tables in their order, each with the line it begins in.
     pub(super) agents: Vec<(usize, Lines)>,
+    /// The `[[tenant]]` tables likewise.
+    pub(super) tenants: Vec<(usize, Lines)>,
 }
 
 impl File {
@@ -38,10 +40,10 @@ impl File {
         })?;
         let mut file = File { path: Some(shown.to_owned()), ..File::default() };
         for (key, value) in table.get_ref() {
-            if key.get_ref() == "agent" {
-                file.agents = reader.agents(key, value);
-            } else {
-                reader.collect(KNOBS, "", key, value, &mut file.values);
+            match key.get_ref().as_ref() {
+                "agent" => file.agents = reader.tables(key, value, AGENT_KEYS),
+                "tenant" => file.tenants = reader.tables(key, value, TENANT_KEYS),
+                _ => reader.collect(KNOBS, "", key, value, &mut file.values),
             }
         }
         Ok(file)
@@ -72,18 +74,19 @@ impl Reader<'_> {
         self.problems.push(placed);
     }
 
-    fn agents(&mut self, key: &Key<'_>, value: &Said<'_>) -> Vec<(usize, Lines)> {
+    fn tables(&mut self, key: &Key<'_>, value: &Said<'_>, known: &'static [Knob]) -> Vec<(usize, Lines)> {
+        let name = key.get_ref();
         let tables = value.get_ref().as_array().map(|array| {
             array.iter().map(|each| each.get_ref().as_table().map(|table| (each.span().start, table))).collect()
         });
         let Some(Some(tables)) = tables.map(|tables: Vec<_>| tables.into_iter().collect::<Option<Vec<_>>>()) else {
-            self.refuse(key, "`agent` is a list of tables: write `[[agent]]` before each agent");
+            self.refuse(key, &format!("`{name}` is a list of tables: write `[[{name}]]` before each {name}"));
             return Vec::new();
         };
         let read = |(start, table): (usize, &DeTable<'_>)| {
             let mut lines = Lines::new();
             for (key, value) in table {
-                self.collect(AGENT_KEYS, "", key, value, &mut lines);
+                self.collect(known, "", key, value, &mut lines);
             }
             (self.line(start), lines)
         };
@@ -109,8 +112,10 @@ impl Reader<'_> {
             _ => {
                 let names = known.iter().map(|knob| knob.name);
                 let tables = known.iter().filter_map(|knob| knob.name.split_once('.')).map(|(table, _)| table);
-                let problem =
-                    format!("unknown key `{name}`{}", suggestion(&name, names.chain(tables).chain(["agent"])));
+                let problem = format!(
+                    "unknown key `{name}`{}",
+                    suggestion(&name, names.chain(tables).chain(["agent", "tenant"]))
+                );
                 self.refuse(key, &problem);
             }
         }
@@ -125,7 +130,7 @@ impl Reader<'_> {
             }
             DeValue::Float(n) => n.as_str().parse().map_or(Value::Other("a float"), Value::Fraction),
             DeValue::Boolean(on) => Value::Switch(*on),
-            DeValue::Datetime(_) => Value::Other("a date"),
+            DeValue::Datetime(date) => Value::Date(date.to_string()),
             DeValue::Array(array) => Value::List(array.iter().map(|each| self.raw(each)).collect()),
             DeValue::Table(table) => {
                 let member = |(key, value): (&Key<'_>, &Said<'_>)| {

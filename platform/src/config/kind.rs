@@ -22,6 +22,8 @@ pub enum Value {
     List(Vec<Value>),
     /// A table of the file.
     Table(Box<Given>),
+    /// A date or a time, as it is written.
+    Date(String),
     /// Something no knob takes, by TOML's word for it.
     Other(&'static str),
 }
@@ -76,6 +78,10 @@ pub enum Kind {
     Names,
     /// Media types, `type/*` for all of a type.
     MediaTypes,
+    /// The name of a tenant.
+    Tenant,
+    /// A table of the file with whatever its author likes.
+    Free,
 }
 
 impl Kind {
@@ -97,7 +103,8 @@ impl Kind {
             Kind::Pem => "PEM",
             Kind::Records(_) => "TABLES",
             Kind::Key => "BASE64",
-            Kind::Name => "NAME",
+            Kind::Name | Kind::Tenant => "NAME",
+            Kind::Free => "TABLE",
             Kind::Names => "NAME,...",
             Kind::MediaTypes => "TYPE,...",
         }
@@ -126,6 +133,11 @@ impl Kind {
             }
             Kind::Key => "32 bytes in base64, such as `openssl rand -base64 32` prints".into(),
             Kind::Name => "1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first".into(),
+            Kind::Tenant => {
+                "1 to 128 letters, digits, dots, dashes and underscores, a letter or digit first, and no word of a path"
+                    .into()
+            }
+            Kind::Free => "a table of texts, numbers, switches, dates, lists and tables".into(),
             Kind::Names => "a list of agent names".into(),
             Kind::MediaTypes => "a list of media types, such as text/plain or image/*".into(),
         }
@@ -177,6 +189,8 @@ impl Kind {
             (Kind::Records(_), Value::List(list)) => list.iter().all(|each| matches!(each, Value::Table(_))),
             (Kind::Key, Value::Text(text)) => key(text).is_some(),
             (Kind::Name, Value::Text(text)) => is_name(text),
+            (Kind::Tenant, Value::Text(text)) => !text.is_empty() && wire::Tenant::parse(text).is_ok(),
+            (Kind::Free, Value::Table(_)) => is_free(value),
             (Kind::Names, Value::List(list)) => list.iter().all(|each| Kind::Name.check(each)),
             (Kind::MediaTypes, Value::List(list)) => {
                 list.iter().all(|each| matches!(each, Value::Text(text) if is_media_type(text)))
@@ -214,6 +228,7 @@ impl std::fmt::Display for Value {
             Value::Whole(n) => n.fmt(f),
             Value::Fraction(n) => n.fmt(f),
             Value::Switch(on) => on.fmt(f),
+            Value::Date(_) => f.write_str("a date"),
             Value::Other(word) => f.write_str(word),
             Value::Table(_) => serde_json::Value::from(self).fmt(f),
             Value::List(list) => list.iter().enumerate().try_for_each(|(at, each)| {
@@ -227,7 +242,7 @@ impl std::fmt::Display for Value {
 impl From<&Value> for serde_json::Value {
     fn from(value: &Value) -> Self {
         match value {
-            Value::Text(text) => text.as_str().into(),
+            Value::Text(text) | Value::Date(text) => text.as_str().into(),
             Value::Other(word) => (*word).into(),
             Value::Whole(n) => (*n).into(),
             Value::Fraction(n) => (*n).into(),
@@ -280,6 +295,17 @@ fn mask(text: &str) -> String {
 /// The fields of a record that the file can give. Credentials are declared with credentials.
 pub(super) fn fields(of: &MessageDescription) -> impl Iterator<Item = &'static FieldDescription> + use<> {
     of.fields.iter().filter(|field| field.name != "security_requirements")
+}
+
+/// Whether JSON can say it.
+fn is_free(value: &Value) -> bool {
+    match value {
+        Value::Table(given) => given.members.iter().all(|(.., value)| is_free(value)),
+        Value::List(list) => list.iter().all(is_free),
+        Value::Fraction(n) => n.is_finite(),
+        Value::Other(_) => false,
+        _ => true,
+    }
 }
 
 fn is_base(text: &str) -> bool {

@@ -4,7 +4,7 @@
 use super::kind::Kind;
 
 mod agent;
-pub use agent::AGENT_KEYS;
+pub use agent::{AGENT_KEYS, TENANT_KEYS};
 
 /// One thing that can be set.
 #[derive(Debug)]
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn every_default_is_right() {
-        for knob in KNOBS.iter().chain(AGENT_KEYS) {
+        for knob in KNOBS.iter().chain(AGENT_KEYS).chain(TENANT_KEYS) {
             for default in knob.default.iter().chain(&knob.dev) {
                 assert!(knob.kind.check(&knob.kind.lift(default)), "{} = {default}", knob.name);
             }

@@ -14,6 +14,7 @@ mod refusal;
 mod show;
 mod source;
 mod table;
+mod tenant;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +60,7 @@ pub struct Config {
     file: Option<PathBuf>,
     knobs: Table,
     agents: Vec<Table>,
+    tenants: Vec<Table>,
 }
 
 /// What `taskyard config --json` prints, so that a log line cannot show a secret.
@@ -130,6 +132,7 @@ impl Config {
         let knobs = resolve(flags, environment, &file, dev, &mut problems);
         let signer = card::signer(&knobs, directory, dev, &mut problems);
         let agents = agent::tables(&file, &knobs, signer.is_some(), &mut problems);
+        let tenants = tenant::tables(&file, &mut problems);
         if let (Ok(default), Ok(most)) = (knobs.whole::<i64>("limits.page_default"), knobs.whole("limits.page_max"))
             && default > most
         {
@@ -142,7 +145,11 @@ impl Config {
             let source = knobs.entry("worker.agents").map_or(&Source::Default, |entry| &entry.source);
             problems.push(format!("{source}: `worker.agents` is empty, wanted is at least one agent name"));
         }
-        if problems.is_empty() { Config::build(file.path, knobs, agents, signer) } else { Err(Refusal { problems }) }
+        if problems.is_empty() {
+            Config::build(file.path, knobs, agents, tenants, signer)
+        } else {
+            Err(Refusal { problems })
+        }
     }
 
     /// The Postgres database.
@@ -172,6 +179,7 @@ impl Config {
         file: Option<PathBuf>,
         knobs: Table,
         agents: Vec<Table>,
+        tenants: Vec<Table>,
         signer: Option<Arc<api::Signer>>,
     ) -> Result<Config, Refusal> {
         let host = match knobs.word("listen.host")? {
@@ -187,7 +195,7 @@ impl Config {
             secrets_key: knobs.text("secrets.key").and_then(kind::key).map(Secret),
             log: Log { filter: knobs.word("log.level")?.to_owned(), json: knobs.word("log.format")? == "json" },
             api: surfaces(&knobs, signer)?,
-            settings: settings(&knobs, &agents)?,
+            settings: settings(&knobs, &agents, &tenants)?,
             notifier: Notifier {
                 slots: knobs.whole("notifier.slots")?,
                 schedule: knobs.delays("notifier.schedule_seconds")?,
@@ -204,6 +212,7 @@ impl Config {
             file,
             knobs,
             agents,
+            tenants,
         })
     }
 }
@@ -260,7 +269,7 @@ fn surfaces(knobs: &Table, signer: Option<Arc<api::Signer>>) -> Result<api::Opti
     })
 }
 
-fn settings(knobs: &Table, tables: &[Table]) -> Result<Settings, Refusal> {
+fn settings(knobs: &Table, tables: &[Table], tenants: &[Table]) -> Result<Settings, Refusal> {
     let mut settings = Settings::with_agents([]);
     for table in tables {
         let agent = agent::agent(table)?;
@@ -268,6 +277,10 @@ fn settings(knobs: &Table, tables: &[Table]) -> Result<Settings, Refusal> {
             settings.default_agent.clone_from(&agent.name);
         }
         settings.agents.insert(agent.name.clone(), Arc::new(agent));
+    }
+    for table in tenants {
+        let (name, tenant) = tenant::tenant(table)?;
+        settings.tenants.insert(name, tenant);
     }
     settings.tasks_per_tenant = knobs.whole("limits.tasks_per_tenant")?;
     settings.page_default = knobs.whole("limits.page_default")?;

@@ -157,7 +157,7 @@ fn is_json(value: &Value) -> bool {
         // Numbers of a Struct are doubles; a larger whole number would reach clients as another one.
         Value::Whole(n) => n.unsigned_abs() < 1 << 53,
         Value::Fraction(n) => n.is_finite(),
-        Value::Other(_) => false,
+        Value::Date(_) | Value::Other(_) => false,
         _ => true,
     }
 }

@@ -92,6 +92,14 @@ impl Table {
         }
     }
 
+    /// A free table as JSON, if there is one.
+    pub(super) fn free(&self, name: &str) -> Option<wire::Struct> {
+        match self.value(name).map(serde_json::Value::from) {
+            Some(serde_json::Value::Object(members)) => Some(members),
+            _ => None,
+        }
+    }
+
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, Refusal> {
         match self.value(name) {
             Some(Value::List(list)) => Ok(list.iter().map(Value::to_string).collect()),

@@ -1,4 +1,4 @@
-//! What an `[[agent]]` table can say.
+//! What an `[[agent]]` and a `[[tenant]]` table can say.
 
 use super::{KNOB, Knob};
 use crate::config::kind::Kind;
@@ -11,6 +11,14 @@ const WEB: &[&str] = &["http", "https"];
 const fn key(name: &'static str, kind: Kind, doc: &'static str) -> Knob {
     Knob { name, kind, doc, ..KNOB }
 }
+
+/// Every key of a `[[tenant]]` table.
+pub static TENANT_KEYS: &[Knob] = &[
+    key("name", Kind::Tenant, "The tenant's name. Required."),
+    key("weight", Kind::Whole(1, 100), "How many of its tasks are claimed where another tenant has one.").default("1"),
+    key("max_running", Kind::Whole(0, 1_000_000), "Its tasks that run at a time, over all agents; 0 is no limit.")
+        .default("0"),
+];
 
 /// Every key of an `[[agent]]` table. Its limits are the deployment's where it gives none.
 pub static AGENT_KEYS: &[Knob] = &[
@@ -34,6 +42,33 @@ pub static AGENT_KEYS: &[Knob] = &[
     key("lease_seconds", Kind::Seconds(5.0, 3_600.0), "How long a lease lasts without a heartbeat.").default("30"),
     key("max_deliveries", Kind::Whole(1, 1_000), "Deliveries in a row without progress before the task fails.")
         .default("5"),
+    key("max_running", Kind::Whole(0, 1_000_000), "Its tasks that run at a time, over all workers; 0 is no limit.")
+        .default("0"),
+    key(
+        "max_running_per_tenant",
+        Kind::Whole(0, 1_000_000),
+        "Its tasks of one tenant that run at a time; 0 is no limit.",
+    )
+    .default("0"),
+    key(
+        "serial_contexts",
+        Kind::Switch,
+        "Whether tasks of one context run one at a time, in the order they came; not together with direct.",
+    )
+    .default("false"),
+    key(
+        "scheduling",
+        Kind::Switch,
+        "Whether clients may say when a task is due and how urgent it is, by the extension the card then declares.",
+    )
+    .default("true"),
+    key(
+        "priority_max",
+        Kind::Whole(-10, 10),
+        "The highest priority a client can give, -10 to 10; what asks for more gets this. 0 lets clients only stand back.",
+    )
+    .default("0"),
+    key("settings", Kind::Free, "What its workers get with each lease: an [agent.settings] table of anything."),
     key("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
     key("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
     key("limits.history_bytes", Kind::Whole(1, 1 << 32), "Bytes of one task's history."),
