@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use entity::{push_delivery, push_lane, task, task_artifact, task_event, task_message, work};
 use uuid::Uuid;
 use wire::{
-    Artifact, Error, Message, Move, Role, StreamResponse, Struct, TaskArtifactUpdateEvent, TaskState, TaskStatus,
-    TaskStatusUpdateEvent, Timestamp,
+    Error, Message, Move, Role, StreamResponse, Struct, TaskState, TaskStatus, TaskStatusUpdateEvent, Timestamp,
 };
 
 use crate::bus::Hint;
@@ -20,6 +19,9 @@ use crate::sessions::{Nudge, Turn};
 use crate::settings::Agent;
 use crate::store::task::TaskAndWork;
 use crate::store::{self, Write};
+
+mod artifact;
+pub(crate) use artifact::KnownArtifact;
 
 /// The lease a worker says it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +41,6 @@ enum Hand {
     Held,
     /// A worker's, on a task nobody holds.
     Unheld,
-}
-
-/// What the store knows of an artifact that is about to be written to.
-#[derive(Debug, Clone)]
-pub(crate) struct KnownArtifact {
-    pub(crate) ordinal: i32,
-    pub(crate) last_chunk: i32,
-    /// Bytes of all its chunks.
-    pub(crate) bytes: i64,
 }
 
 /// One command's effect on one task.
@@ -227,87 +220,6 @@ impl<'a> Change<'a> {
         message.task_id = self.task.id.to_string();
         message.context_id = self.task.context_id.clone();
         message
-    }
-
-    /// An artifact, or the next chunk of one.
-    ///
-    /// # Errors
-    /// `TaskStateConflict` on a terminal task, `InvalidParams` for an append to an unknown artifact, `ResourceExhausted` over a bound.
-    pub(crate) fn artifact(
-        &mut self,
-        artifact: Artifact,
-        append: bool,
-        last: bool,
-        metadata: Option<Struct>,
-    ) -> Result<(), Error> {
-        if self.state().is_terminal() {
-            return Err(Error::update_conflict(&self.task.id.to_string(), self.state(), "an artifact"));
-        }
-        let id = artifact.artifact_id.clone();
-        let known = self.artifacts.get(&id).cloned();
-        if append && known.is_none() {
-            return Err(Error::invalid(
-                "artifact.artifactId",
-                format!("append needs an artifact that exists; there is no `{id}` on this task"),
-            ));
-        }
-        let body = to_text(&artifact)?;
-        let bytes = body.len() as i64;
-        let mut total = self.task.artifact_bytes + bytes;
-        let next = match (known, append) {
-            (Some(known), true) => {
-                KnownArtifact { last_chunk: known.last_chunk + 1, bytes: known.bytes + bytes, ..known }
-            }
-            (Some(known), false) => {
-                total -= known.bytes;
-                self.chunks.retain(|chunk| chunk.artifact_id != id);
-                // Numbers go on rather than start again: rows removed and rows inserted then never share a key.
-                self.removed_chunks.push((id.clone(), known.last_chunk));
-                KnownArtifact { ordinal: known.ordinal, last_chunk: known.last_chunk + 1, bytes }
-            }
-            (None, _) => {
-                let limit = self.agent.limits.artifacts;
-                if self.task.artifact_count >= limit {
-                    return Err(Error::resource_exhausted(
-                        "artifacts",
-                        format!("the task holds its maximum of {limit} artifacts"),
-                    ));
-                }
-                self.task.artifact_count += 1;
-                KnownArtifact { ordinal: self.task.artifact_count, last_chunk: 0, bytes }
-            }
-        };
-        let limit = self.agent.limits.artifact_bytes;
-        if total > limit {
-            return Err(Error::resource_exhausted(
-                "artifact_bytes",
-                format!("the task's artifacts would hold {total} bytes; the maximum is {limit}"),
-            ));
-        }
-        self.task.artifact_bytes = total;
-        self.chunks.push(task_artifact::Model {
-            task_id: self.task.id,
-            artifact_id: id.clone(),
-            chunk: next.last_chunk,
-            ordinal: next.ordinal,
-            last,
-            bytes: next.bytes,
-            body,
-        });
-        self.artifacts.insert(id, next);
-        self.add_event(StreamResponse::ArtifactUpdate(TaskArtifactUpdateEvent {
-            task_id: self.task.id.to_string(),
-            context_id: self.task.context_id.clone(),
-            artifact,
-            append,
-            last_chunk: last,
-            metadata,
-        }))
-    }
-
-    /// What the store knows of an artifact this change is about to write to.
-    pub(crate) fn know_artifact(&mut self, id: &str, known: KnownArtifact) {
-        self.artifacts.entry(id.to_owned()).or_insert(known);
     }
 
     /// A client's message: into history, and the task is made available to workers, at once or when the message says. The state stays.

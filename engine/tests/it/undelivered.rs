@@ -14,13 +14,14 @@ use crate::fixture::*;
 use crate::on_every_store;
 
 const LEASE: i64 = 30_000;
+const SESSION: &str = "0190a5c0-0000-7000-8000-000000000001";
 
-/// Let every task there is be delivered too often, by a session `s`.
+/// Let every task there is be delivered too often, by one session.
 async fn give_up(f: &Fixture, engine: &Engine, deliveries: usize) {
     for _ in 0..deliveries {
         let request = PollRequest {
             agents: vec!["demo".into()],
-            session: "s".into(),
+            session: SESSION.into(),
             max: Some(100),
             start: true,
             wait_seconds: Some(5.0),
@@ -64,7 +65,7 @@ on_every_store! {
         assert!(all.is_sorted_by(|one, next| (one.failed_at, &one.task) >= (next.failed_at, &next.task)));
         assert!(all.iter().all(|one| tasks.contains(&one.task) && one.task != done.id));
         for one in &all {
-            assert_eq!((one.deliveries, one.worker.as_deref(), one.agent.as_str()), (5, Some("s"), "demo"));
+            assert_eq!((one.deliveries, one.worker.as_deref(), one.agent.as_str()), (5, Some(SESSION), "demo"));
             assert_eq!((one.failed_at.is_some(), one.resent_as.as_ref()), (true, None));
             let failed = get(&f.engine, &one.tenant, &one.task).await.unwrap();
             assert_eq!((failed.status.state, failed.status.timestamp), (TaskState::Failed, one.failed_at));
