@@ -3,7 +3,7 @@
 
 use crate::config::{Config, Environment, Flags, Refusal};
 use crate::shutdown::Shutdown;
-use crate::{Failure, dev, migrate, openapi, serve, telemetry, undelivered, work};
+use crate::{Failure, dev, migrate, openapi, queues, serve, telemetry, undelivered, work};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::Write as _;
 use std::path::Path;
@@ -39,6 +39,8 @@ enum Command {
     Worker,
     /// Deliver push notifications, on Postgres. Any number may run.
     Notifier,
+    /// Print how long the queues of a running platform are and who works on them.
+    Queues(queues::Options),
     /// Bring the database's tables up to date, then exit.
     Migrate,
     /// Look at the tasks that were given up because no worker finished them, and send them again.
@@ -95,6 +97,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         }
         Command::Api => serving(load(false)?, serve::api),
         Command::Notifier => serving(load(false)?, serve::notifier),
+        Command::Queues(options) => serving(load(false)?, async move |config, _| queues::run(config, options).await),
         Command::Worker => serving(load(false)?, work::run),
         Command::Undelivered(command) => {
             serving(load(false)?, async |config, _| undelivered::run(config, command).await)

@@ -8,6 +8,7 @@ pub mod failure;
 pub mod migrate;
 pub mod openapi;
 mod parts;
+pub mod queues;
 pub mod serve;
 pub mod shutdown;
 pub mod telemetry;

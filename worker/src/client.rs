@@ -13,8 +13,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use wire::Move;
 use wire::worker::{
     Applied, ApplyRequest, ArtifactUpdate, DrainRequest, DrainResponse, EPOCH_HEADER, HeartbeatRequest, LEASE_HEADER,
-    Lease, LeaseStatus, MoveRequest, PollRequest, ReleaseRequest, Replied, ReplyRequest, SessionRequest,
-    SessionResponse,
+    Lease, LeaseStatus, ListQueuesResponse, MoveRequest, PollRequest, ReleaseRequest, Replied, ReplyRequest,
+    SessionRequest, SessionResponse,
 };
 
 use crate::answer::Answer;
@@ -90,6 +90,18 @@ impl Client {
         let http = builder.build().map_err(|error| Error::Options(format!("making the HTTP client: {error}")))?;
         let base = format!("{}/worker/v1", parsed.as_str().trim_end_matches('/'));
         Ok(Self { http, base })
+    }
+
+    /// `GET /queues`: how long the queues are and who works on them, of one agent or of all.
+    ///
+    /// # Errors
+    /// The platform does not answer, or refuses.
+    pub async fn queues(&self, agent: Option<&str>) -> Result<ListQueuesResponse, Error> {
+        let doing = "asking for the queues";
+        let agent = agent.map(|agent| format!("?agent={}", segment(agent))).unwrap_or_default();
+        let answer = self.http.get(format!("{}/queues{agent}", self.base)).send().await.map_err(no_answer(doing))?;
+        let body = success(doing, answer).await?.bytes().await.map_err(no_answer(doing))?;
+        serde_json::from_slice(&body).map_err(|error| unreadable(doing, error))
     }
 
     /// `POST /sessions`: introduces a worker, and hears at what pace to beat and poll.

@@ -34,7 +34,7 @@ pub(super) fn tag_of(path: &str) -> &'static str {
     match path {
         _ if path.starts_with("/sessions") => "Sessions",
         _ if path.starts_with("/tasks") => "Tasks",
-        _ if path.starts_with("/all") => "Views",
+        _ if path.starts_with("/all") || path.starts_with("/queues") => "Views",
         _ => "Leases",
     }
 }

@@ -1,12 +1,14 @@
-//! Sessions: a worker introduces itself, hears what concerns it, and is sent home.
+//! Sessions: a worker introduces itself, hears what concerns it, and is sent home; and the queues they work on.
 
 use poem_openapi::OpenApi;
-use wire::worker::{DrainRequest, DrainResponse, SessionRequest, SessionResponse};
+use wire::Error;
+use wire::worker::{DrainRequest, DrainResponse, ListQueuesResponse, SessionRequest, SessionResponse};
 
 use crate::answer::{Reply, answer as reply};
 use crate::body::{Body, MaybeBody};
 use crate::call::{Call, Path};
 use crate::failure::Failure;
+use crate::query::Asked;
 use crate::sse::Control;
 
 /// The operations, as the document has them.
@@ -52,5 +54,24 @@ impl Sessions {
     ) -> Result<Control, Failure> {
         let events = call.engine.control(&call.worker, &session.0).await?;
         Ok(Control::of(events, call.keep_alive))
+    }
+
+    /// How long the queues of the worker's agents are and who works on them, as an autoscaler wants to know it.
+    #[oai(path = "/queues", method = "get", operation_id = "ListQueues")]
+    async fn queues(
+        &self,
+        call: &Call,
+        /** Only of this agent. */
+        agent: Asked<String>,
+    ) -> Reply<ListQueuesResponse> {
+        let agents: Vec<String> = agent.0.into_iter().collect();
+        let queues = call.engine.queues(&call.worker, &agents).await.map_err(|mut error| {
+            // It is the one there is.
+            for violation in error.violations.iter_mut().filter(|violation| violation.field == "agents[0]") {
+                violation.field = "agent".to_owned();
+            }
+            if error.violations.is_empty() { error } else { Error::invalid_all(error.violations) }
+        })?;
+        reply(&queues)
     }
 }

@@ -64,6 +64,7 @@ fn workers_have_the_designs_paths() {
     let expected = [
         "GET /allPushNotificationConfigs PushNotificationConfigs",
         "GET /allTasks AllTasks",
+        "GET /queues ListQueues",
         "GET /sessions/{session}/control ControlSession",
         "POST /leases/{lease}:release ReleaseLease",
         "POST /leases:heartbeat HeartbeatLeases",

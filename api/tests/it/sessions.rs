@@ -123,11 +123,17 @@ async fn a_control_stream_that_overflows_ends() {
     assert_eq!(control(&server, &session).await.next().await.unwrap(), LISTENING);
 }
 
+/// Method, path and body; status and reason of the refusal; its fields.
+type Case<'a> = (&'a Method, String, Value, (u16, &'a str), Vec<&'a str>);
+
 #[tokio::test]
 async fn what_is_wrong_with_a_session_is_said_and_changes_nothing() {
     let platform = platform().await;
     let session = open(&platform).await;
     let before = platform.rows().await;
+    let queues = platform.get("/worker/v1/queues?agent=echo").await;
+    let idle = json!({"agent": "echo", "ready": 0, "delayed": 0, "inFlight": 0, "waiting": 0, "oldestSeconds": 0.0, "workers": 1});
+    assert_eq!((queues.status, queues.body), (200, json!({"queues": [idle]})));
     let many: Vec<Value> = (0..1_001).map(|n| json!({"lease": n.to_string(), "epoch": 1})).collect();
     let unknown = Uuid::now_v7();
     let worker = |path: &str| format!("/worker/v1{path}");
@@ -138,7 +144,7 @@ async fn what_is_wrong_with_a_session_is_said_and_changes_nothing() {
     let control = |session: &str| worker(&format!("/sessions/{session}/control"));
     let (poll, beat) = (worker("/leases:poll"), worker("/leases:heartbeat"));
     let (post, get) = (Method::POST, Method::GET);
-    let cases: Vec<(&Method, String, Value, (u16, &str), Vec<&str>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (&post, worker("/sessions"), json!({"worker": "w"}), invalid, vec!["agents"]),
         (&post, worker("/sessions"), json!({"agents": ["nobody"]}), invalid, vec!["agents[0]"]),
         (&post, worker("/sessions"), json!({"worker": "w".repeat(257), "agents": ["echo"]}), invalid, vec!["worker"]),
@@ -153,6 +159,9 @@ async fn what_is_wrong_with_a_session_is_said_and_changes_nothing() {
         (&get, control(&unknown.to_string()), Value::Null, missing, vec![]),
         (&post, control(&session), json!({}), wrong, vec![]),
         (&get, worker(&format!("/sessions/{session}/else")), Value::Null, (404, "METHOD_NOT_FOUND"), vec![]),
+        (&get, worker("/queues?agent=nobody"), Value::Null, invalid, vec!["agent"]),
+        (&get, worker("/queues?agent=a&agent=b"), Value::Null, invalid, vec!["agent"]),
+        (&post, worker("/queues"), json!({}), wrong, vec![]),
         (&post, poll.clone(), json!({"session": "s", "agents": ["echo"]}), invalid, vec!["session"]),
         (&post, poll.clone(), json!({"session": "s".repeat(257), "agents": ["echo"]}), invalid, vec!["session"]),
         (&post, poll, json!({"session": 7, "agents": ["echo"]}), invalid, vec!["session"]),
