@@ -39,8 +39,46 @@ async fn a_worker_that_stops_gives_its_tasks_back() {
     client.task_in(&task["id"], "TASK_STATE_WORKING").await;
     platform.terminate("worker-0");
     assert!(platform.end_of("worker-0").await.success());
+    assert_eq!(platform.database().await.number("SELECT count(*) FROM work WHERE lease_id IS NOT NULL").await, 0);
     let lease = worker.lease("demo").await;
     assert_eq!((lease.task(), lease.attempt()), (&task["id"], 1));
+}
+
+/// Polls are answered and what they are answered with is theirs; no lease is made for a poll that ends with its replica.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_that_stops_takes_no_lease_along() {
+    let Some(setup) = Setup::replicas(2, 0, 0) else { return };
+    // A lease of an hour: what expires does not count.
+    let platform = Platform::start(setup.agent("raw", "lease_seconds = 3600")).await;
+    let (client, worker) = (platform.client().of("", "raw").at(1), platform.worker());
+    let polls: Vec<_> = (0..8)
+        .map(|_| {
+            let worker = worker.at(0);
+            tokio::spawn(async move { worker.poll("raw", 2, 30.0, true).await })
+        })
+        .collect();
+    // They are there once one of them is served.
+    let mut tasks = vec![client.start(text("first")).await["id"].take()];
+    let database = platform.database().await;
+    let leased = "SELECT count(*) FROM work WHERE lease_id IS NOT NULL";
+    eventually("a served poll", async || (database.number(leased).await == 1).then_some(())).await;
+    platform.terminate("api-0");
+    for _ in 0..20 {
+        tasks.push(client.start(text("work")).await["id"].take());
+    }
+    let mut got = Vec::new();
+    for poll in polls {
+        got.extend(poll.await.expect("an answer to a poll of a replica that stops"));
+    }
+    assert!(platform.end_of("api-0").await.success());
+    assert_eq!(database.number(leased).await, got.len() as i64, "leases that nobody was told of");
+    while got.len() < tasks.len() {
+        got.extend(worker.at(1).poll("raw", 10, 10.0, true).await);
+    }
+    tasks.sort_by_key(ToString::to_string);
+    got.sort_by_key(|lease| lease.task().to_string());
+    assert!(got.iter().map(e2e::Lease::task).eq(&tasks), "{got:?}");
+    assert!(got.iter().all(|lease| lease.attempt() == 1), "{got:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,7 +15,7 @@ const CUTS: usize = 20;
 async fn follow(disturbed: Option<&str>) -> Option<Heard> {
     let setup = Setup::replicas(2, 0, 0)?;
     let platform = Platform::start(setup.agent(AGENT, "lease_seconds = 3600")).await;
-    let seed = Audience::seed();
+    let seed = e2e::seed();
     println!("TASKYARD_TEST_SEED={seed} says the same again");
     let audience = Audience { tasks: TASKS, subscribers: SUBSCRIBERS, chunks: CHUNKS, cuts: CUTS, seed };
     let begin = Instant::now();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
+use crate::dice::Dice;
 use crate::{Binding, Client, Event, Failure, Next, PATIENCE, Platform, eventually, text};
 
 /// The agent that the tasks are for; leases on it have to last.
@@ -70,42 +70,10 @@ impl Heard {
     }
 }
 
-/// Numbers that are the same for the same seed.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn of(seed: u64, number: usize) -> Dice {
-        Dice(seed ^ (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    /// One of `0..below` (splitmix64).
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % below.max(1) as u64) as usize
-    }
-}
-
 /// Every event of one task as whoever got it first got it.
 type First = Mutex<Vec<Option<Value>>>;
 
 impl Audience {
-    /// The seed that `TASKYARD_TEST_SEED` gives, or one of this moment's.
-    ///
-    /// # Panics
-    /// When it gives something else than a whole number.
-    pub fn seed() -> u64 {
-        match std::env::var("TASKYARD_TEST_SEED") {
-            Ok(seed) => {
-                seed.parse().unwrap_or_else(|_| panic!("TASKYARD_TEST_SEED=`{seed}`: wanted is a whole number"))
-            }
-            Err(_) => Uuid::new_v4().as_u64_pair().1,
-        }
-    }
-
     /// The task, the beginning of the work, the chunks, the end.
     fn events(&self) -> usize {
         self.chunks + 3

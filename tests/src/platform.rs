@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::balancer::Balancer;
 use crate::process::{Folder, Launch, Process, binary};
 use crate::setup::Shape;
-use crate::{Client, Database, Services, Setup, Worker, eventually, port};
+use crate::{Client, Database, Proxy, Services, Setup, Worker, eventually, port};
 
 /// How much of each log a failed test prints.
 const LINES: usize = 60;
@@ -20,6 +20,7 @@ pub struct Platform {
     bases: Vec<String>,
     ports: Vec<u16>,
     balancer: Option<Balancer>,
+    proxy: Option<Proxy>,
     database: Option<Database>,
     folder: Folder,
     http: reqwest::Client,
@@ -47,7 +48,7 @@ impl Platform {
         let base = |port: u16| format!("http://127.0.0.1:{port}");
         let mut processes = Vec::new();
         let mut ports = Vec::new();
-        let (mut balancer, mut database, mut found) = (None, None, None);
+        let (mut balancer, mut proxy, mut database, mut found) = (None, None, None, None);
         match &setup.shape {
             Shape::Embedded => {
                 ports.push(port::free());
@@ -65,9 +66,13 @@ impl Platform {
                     processes.push(Process::new(format!("api-{n}"), launch(&arguments, &environment)));
                 }
                 let front = Balancer::start(ports.clone()).await;
+                if let Some(loss) = setup.loss {
+                    proxy = Some(Proxy::start(ports.iter().copied().map(base).collect(), loss).await);
+                }
+                let way = proxy.as_ref().map_or(front.url.as_str(), Proxy::url);
                 for n in 0..*worker {
                     let arguments = ["worker", "--port", &port::free().to_string()];
-                    let launch = launch(&arguments, &[("TASKYARD_URL", &front.url)]);
+                    let launch = launch(&arguments, &[("TASKYARD_URL", way)]);
                     processes.push(Process::new(format!("worker-{n}"), launch));
                 }
                 for n in 0..*notifier {
@@ -85,6 +90,7 @@ impl Platform {
             bases: ports.iter().copied().map(base).collect(),
             ports,
             balancer,
+            proxy,
             database,
             folder,
             http: reqwest::Client::builder()
@@ -131,6 +137,11 @@ impl Platform {
     /// One URL that leads to every replica in turn.
     pub fn url(&self) -> &str {
         self.balancer.as_ref().map_or(&self.bases[0], |balancer| &balancer.url)
+    }
+
+    /// What stands between its workers and the rest, where something does.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.proxy.as_ref()
     }
 
     /// The services it stands on, where it does.
@@ -209,7 +220,15 @@ impl Platform {
     /// # Panics
     /// When no process has the name, or it does not run.
     pub fn terminate(&self, name: &str) {
-        self.named(name).terminate();
+        self.named(name).signal("TERM");
+    }
+
+    /// Stops a process where it stands (SIGSTOP), or lets it go on (SIGCONT).
+    ///
+    /// # Panics
+    /// When no process has the name, or it does not run.
+    pub fn freeze(&self, name: &str, frozen: bool) {
+        self.named(name).signal(if frozen { "STOP" } else { "CONT" });
     }
 
     /// How a process that was asked to stop has ended.

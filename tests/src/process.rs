@@ -91,14 +91,14 @@ impl Process {
         }
     }
 
-    /// SIGTERM, without waiting.
+    /// Sends it a signal, named without its `SIG`, without waiting.
     ///
     /// # Panics
     /// When it does not run.
-    pub(crate) fn terminate(&self) {
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.id().unwrap_or_else(|| panic!("{} does not run", self.name)).to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("running kill");
-        assert!(sent.success(), "no SIGTERM reached {}", self.name);
+        let sent = Command::new("kill").args([&format!("-{signal}"), &id]).status().expect("running kill");
+        assert!(sent.success(), "no SIG{signal} reached {}", self.name);
     }
 
     /// Whether it has ended, and how. Afterwards it can be started again.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::Services;
+use crate::{Loss, Services};
 
 /// In how many processes it runs.
 #[derive(Debug, Clone)]
@@ -19,6 +19,7 @@ pub(crate) enum Shape {
 pub struct Setup {
     pub(crate) shape: Shape,
     pub(crate) redis: Option<String>,
+    pub(crate) loss: Option<Loss>,
     tables: BTreeMap<String, Vec<String>>,
     agents: Vec<(String, String)>,
 }
@@ -37,7 +38,7 @@ impl Setup {
     }
 
     fn of(shape: Shape, redis: Option<String>) -> Setup {
-        let setup = Setup { shape, redis, tables: BTreeMap::new(), agents: Vec::new() };
+        let setup = Setup { shape, redis, loss: None, tables: BTreeMap::new(), agents: Vec::new() };
         // Six processes of several tests share one Postgres, and a receiver that fails is asked again soon.
         setup
             .set("database", "connections = 6")
@@ -74,6 +75,13 @@ impl Setup {
     pub fn without_redis(mut self) -> Setup {
         // Port 1 answers nobody.
         self.redis = self.redis.map(|_| "redis://127.0.0.1:1".to_owned());
+        self
+    }
+
+    /// A proxy between workers and replicas, that sees every call and loses some answers.
+    #[must_use]
+    pub fn through_proxy(mut self, loss: Loss) -> Setup {
+        self.loss = Some(loss);
         self
     }
 

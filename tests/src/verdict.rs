@@ -135,7 +135,7 @@ impl Figures {
 }
 
 /// Tells of a broken promise, at most a few times each, and hands the count on.
-fn tell(promise: &str, case: impl fmt::Display, count: usize) -> usize {
+pub(crate) fn tell(promise: &str, case: impl fmt::Display, count: usize) -> usize {
     if count > 0 {
         let mut case = case.to_string();
         if case.len() > 2_000 {

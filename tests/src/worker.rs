@@ -87,11 +87,23 @@ impl Worker {
     /// # Panics
     /// When the platform does not answer.
     pub async fn post(&self, path: &str, held: Option<&Held>, body: &Value) -> Result<Value, Refusal> {
-        let mut request = self.http.post(self.url(path)).json(body);
-        if let Some(held) = held {
-            request = request.header("Taskyard-Lease", &held.lease).header("Taskyard-Epoch", held.epoch);
+        answer(path, self.request(path, held, body)).await
+    }
+
+    /// One call that may stay without an answer: none, when the connection was closed instead.
+    ///
+    /// # Panics
+    /// When the answer cannot be read.
+    pub async fn try_post(&self, path: &str, held: Option<&Held>, body: &Value) -> Option<Result<Value, Refusal>> {
+        Some(read(path, self.request(path, held, body).send().await.ok()?).await)
+    }
+
+    fn request(&self, path: &str, held: Option<&Held>, body: &Value) -> reqwest::RequestBuilder {
+        let request = self.http.post(self.url(path)).json(body);
+        match held {
+            Some(held) => request.header("Taskyard-Lease", &held.lease).header("Taskyard-Epoch", held.epoch),
+            None => request,
         }
-        answer(path, request).await
     }
 
     /// The control stream of a session, once it is listened to.
@@ -198,7 +210,10 @@ impl Worker {
 }
 
 async fn answer(path: &str, request: reqwest::RequestBuilder) -> Result<Value, Refusal> {
-    let answer = request.send().await.unwrap_or_else(|error| panic!("{path}: {error:?}"));
+    read(path, request.send().await.unwrap_or_else(|error| panic!("{path}: {error:?}"))).await
+}
+
+async fn read(path: &str, answer: reqwest::Response) -> Result<Value, Refusal> {
     let http = answer.status().as_u16();
     let body = answer.text().await.unwrap_or_else(|error| panic!("{path}: {http}, {error:?}"));
     let body: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {http}, {error}: {body}"));

@@ -58,7 +58,7 @@ enum Part {
 async fn main() -> ExitCode {
     let options = Options::parse();
     let wanted = |part| options.parts.is_empty() || options.parts.contains(&part);
-    let seed = options.seed.unwrap_or_else(Audience::seed);
+    let seed = options.seed.unwrap_or_else(e2e::seed);
     println!("--seed {seed} draws the same cuts again");
     for (part, disturbed) in [(Part::Cut, None), (Part::Killed, Some("api-1"))] {
         if wanted(part) {
