@@ -270,13 +270,16 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Give a lease back: the task is ready again after `delay` milliseconds, with the deliveries that are counted so far.
-    pub(crate) fn release(&mut self, delay: i64, deliveries: i32) {
+    /// Give a lease back: the task is ready again after `delay` milliseconds, with the deliveries that are counted so far;
+    /// without them all are.
+    pub(crate) fn release(&mut self, delay: i64, deliveries: Option<i32>) {
         if let Some(work) = &mut self.work {
             work.lease_id = None;
             work.worker = None;
-            work.deliveries = deliveries;
-            work.due_at = Some(self.now + delay);
+            work.deliveries = deliveries.unwrap_or(work.deliveries);
+            // What was delivered too often is not put off: the next claim gives it up.
+            let spent = work.deliveries >= self.agent.max_deliveries as i32;
+            work.due_at = Some(self.now + if spent { 0 } else { delay });
         }
     }
 

@@ -31,11 +31,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run everything in one process: both surfaces, the notifier and a demo agent on an embedded store (the default).
+    /// Run everything in one process: both surfaces, the notifier and the built-in agents on an embedded store (the default).
     Dev(dev::Options),
     /// Serve clients and workers over HTTP, on Postgres. Any number may run.
     Api,
-    /// Pull tasks from a platform and work on them with the built-in demo agent. Any number may run.
+    /// Pull tasks from a platform and work on them: with a command (--exec), an HTTP endpoint (--http), or as the demo agent.
+    ///
+    /// It needs the platform's URL (--url) and no database. `taskyard worker --agents mine --exec 'python3 mine.py'` starts the command
+    /// once for each task of the agent `mine`: the task comes as a line of JSON on its stdin, and what it prints is the answer. Any
+    /// number may run.
     Worker,
     /// Deliver push notifications, on Postgres. Any number may run.
     Notifier,

@@ -1,13 +1,11 @@
-//! `taskyard dev`: the same parts as a deployment, in one process, on SQLite and an in-process bus, with a demo agent.
+//! `taskyard dev`: the same parts as a deployment, in one process, on SQLite and an in-process bus, with the built-in agents.
 
 use crate::cli::refuse;
-use crate::config::Source;
 use crate::parts::{Parts, connect};
 use crate::{Config, Failure, Shutdown, serve, work};
 use engine::Bus;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
-use worker::builtin::Demo;
 
 /// Connections to the embedded store: readers beside the one writer.
 const CONNECTIONS: u32 = 8;
@@ -74,12 +72,13 @@ pub async fn run(config: Config, options: Options, shutdown: Shutdown) -> Result
     let mut serving = tokio::spawn(api::serve(engine, api::Listeners { http, grpc }, serving_options, async move {
         api_shutdown.requested().await;
     }));
-    let demo = demo_worker(&config, &url)?;
+    let builtin = work::worker(&config, &url)?;
     let worker_shutdown = shutdown.clone();
     let mut working = tokio::spawn(async move {
-        match demo {
-            Some(worker) => worker.run(Demo, async move { worker_shutdown.requested().await }).await,
+        match builtin {
+            Some((worker, agents)) => worker.run(agents, async move { worker_shutdown.requested().await }).await,
             None => {
+                tracing::info!("no agent is called `demo` and none says how it runs, so no built-in agent does");
                 worker_shutdown.requested().await;
                 Ok(())
             }
@@ -118,17 +117,6 @@ fn place(config: &Config, options: Options) -> Result<(String, String), Failure>
     created.map_err(|error| format!("creating `{}`: {error}", folder.display()))?;
     let folder = folder.canonicalize().map_err(|error| format!("finding `{}`: {error}", folder.display()))?;
     Ok((format!("sqlite://{}/taskyard.db", folder.display()), folder.display().to_string()))
-}
-
-/// The demo agent's worker. An operator's own agents are left to the operator's own workers.
-fn demo_worker(config: &Config, url: &str) -> Result<Option<worker::Worker>, Failure> {
-    let agents = &config.worker.agents;
-    let missing = agents.iter().any(|agent| !config.settings.agents.contains_key(agent));
-    if missing && *config.source("worker.agents") == Source::Default {
-        tracing::info!("no agent is called `demo`, so the demo agent does not run");
-        return Ok(None);
-    }
-    work::demo(url.to_owned(), agents.clone(), config.worker.concurrency).map(Some)
 }
 
 /// Say where it is, where the data lies, and what to try: lines that work when pasted.

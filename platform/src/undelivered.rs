@@ -32,10 +32,10 @@ pub enum Command {
         #[arg(long)]
         all: bool,
         /// With --all: only of this tenant; empty for those of no tenant.
-        #[arg(long, value_name = "NAME", requires = "all")]
+        #[arg(long, value_name = "NAME", requires = "all", conflicts_with = "tasks")]
         tenant: Option<String>,
         /// With --all: only of this agent.
-        #[arg(long, value_name = "NAME", requires = "all")]
+        #[arg(long, value_name = "NAME", requires = "all", conflicts_with = "tasks")]
         agent: Option<String>,
     },
 }

@@ -11,8 +11,12 @@ fn what_the_readme_shows_are_the_examples() {
         ("call-http.sh", "sh", include_str!("../../examples/call-http.sh")),
         ("call-jsonrpc.py", "python", include_str!("../../examples/call-jsonrpc.py")),
         ("call-grpc.mjs", "js", include_str!("../../examples/call-grpc.mjs")),
+        ("shout.rs", "rust", include_str!("../../worker/examples/shout.rs")),
     ] {
-        assert!(README.contains(&format!("```{fence}\n{example}```")), "paste examples/{name} into README.md again");
+        assert!(
+            README.contains(&format!("```{fence}\n{example}```")),
+            "paste {name} of the examples into README.md again"
+        );
     }
 }
 

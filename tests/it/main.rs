@@ -23,6 +23,7 @@ macro_rules! on_both {
     };
 }
 
+mod builtin;
 mod cancel;
 mod control;
 mod direct;

@@ -236,6 +236,9 @@ message! {
         reason: String as "reason";
         /// Whether another try may help; unset is yes.
         retryable: Option<bool> as "retryable";
+        /// Whether this try failed, so that it counts among the agent's deliveries at most; else the task is given back as if it had not
+        /// been handed out.
+        failed: bool as "failed";
     }
 
     /// Makes a move: `POST /tasks/{id}:work`, `:require_input`, `:require_auth`, `:complete`, `:fail`, `:reject`.

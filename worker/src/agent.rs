@@ -103,7 +103,7 @@ pub struct Outcome(pub(crate) End);
 pub(crate) enum End {
     Move { to: Ending, message: Option<Message>, metadata: Option<Struct> },
     Reply(Message),
-    Release { delay: Duration, reason: String },
+    Release { delay: Duration, reason: String, failed: bool },
 }
 
 /// The moves that end a lease.
@@ -151,10 +151,29 @@ impl Outcome {
         Self::end(Ending::RequireAuth, Some(message(what)))
     }
 
+    /// The end that an update stands for, where it stands for one.
+    pub(crate) fn of(update: Update) -> std::result::Result<Self, Box<Update>> {
+        let (to, StatusChange { status_message: message, metadata }) = match update {
+            Update::Complete(body) => (Ending::Complete, body),
+            Update::Fail(body) => (Ending::Fail, body),
+            Update::Reject(body) => (Ending::Reject, body),
+            Update::RequireInput(body) => (Ending::RequireInput, body),
+            Update::RequireAuth(body) => (Ending::RequireAuth, body),
+            going_on => return Err(Box::new(going_on)),
+        };
+        Ok(Self(End::Move { to, message, metadata }))
+    }
+
     /// Not now: the task goes back as it is, to be claimed by any worker `delay` from now.
     /// `reason` is for the operator.
     pub fn retry_later(delay: Duration, reason: impl Into<String>) -> Self {
-        Self(End::Release { delay, reason: reason.into() })
+        Self(End::Release { delay, reason: reason.into(), failed: false })
+    }
+
+    /// This try failed and another may help: as [`retry_later`](Self::retry_later), and the delivery counts. When there were as many as
+    /// the agent's `max_deliveries`, the platform fails the task.
+    pub fn try_again(delay: Duration, reason: impl Into<String>) -> Self {
+        Self(End::Release { delay, reason: reason.into(), failed: true })
     }
 
     /// The same with another status message; role and ids may be left empty.

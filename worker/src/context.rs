@@ -203,10 +203,14 @@ impl Context {
     }
 
     async fn report(&self, update: Update) -> Result<(), Error> {
-        // What was streamed before it comes before it.
+        self.gather(update);
+        self.flush().await
+    }
+
+    /// Gathers an update, after what was streamed before it.
+    pub(crate) fn gather(&self, update: Update) {
         let before = self.take_gathered();
         locked(&self.turn.gathered).extend(before.into_iter().chain([update]));
-        self.flush().await
     }
 
     /// Whether the platform may have no task yet and knows of nothing this turn did.

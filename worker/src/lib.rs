@@ -4,24 +4,22 @@
 //! It knows the platform only by that surface, as a worker in any other language does, so our own
 //! agents prove what everyone else's will use. An author writes an [`Agent`]; the rest is here:
 //!
-//! - [`Worker`] polls for as many tasks as it has room for and stops gracefully;
-//! - heartbeats run on their own, one call for all leases;
-//! - [`Context`] is how an agent sees its task and reports, [`Outcome`] how a run ends;
+//! - [`Worker`] polls for as many tasks as it has room for, pauses when the platform is away, and stops gracefully: it takes no more,
+//!   lets running tasks finish, and gives the rest back;
+//! - an [`Agent`] is one async method or a closure ([`agent_fn`]); [`Context`] is how it sees its task and reports, [`Outcome`] how a
+//!   run ends. An error fails the task, and so does a panic. A [`Roster`] is several agents in one worker;
+//! - heartbeats run on a thread of their own, one call for all leases, so that an agent may be busy, and may even block its thread
+//!   (but holds up the others of its runtime then: `spawn_blocking` is for that). On the control stream the platform tells at once what
+//!   heartbeats would tell later: a cancel, a new message;
+//! - a report whose answer is lost is made again under the same key until it is clear what became of it;
 //! - [`Client`] is the bare surface, for other uses;
 //! - [`builtin`] holds the agents of the binary; [`builtin::Demo`] is one to learn from.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), worker::Error> {
-//! use worker::{Options, Worker, builtin::Demo};
+//! A whole worker (`worker/examples/shout.rs`):
 //!
-//! let worker = Worker::new(Options {
-//!     url: "http://127.0.0.1:8080".to_owned(),
-//!     agents: vec!["demo".to_owned()],
-//!     ..Options::default()
-//! })?;
-//! worker.run(Demo, async { let _ = tokio::signal::ctrl_c().await; }).await
-//! # }
-//! ```
+#![doc = "```no_run"]
+#![doc = include_str!("../examples/shout.rs")]
+#![doc = "```"]
 
 mod agent;
 mod answer;
@@ -35,6 +33,7 @@ mod keeper;
 mod lease;
 mod pull;
 mod report;
+mod roster;
 mod stream;
 mod text;
 mod turn;
@@ -46,5 +45,6 @@ pub use client::{Client, LeaseKey};
 pub use context::{Context, Later};
 pub use error::{Error, Refusal};
 pub use pull::{Options, Worker};
+pub use roster::Roster;
 pub use stream::ArtifactStream;
 pub use text::{artifact, message, text_of};

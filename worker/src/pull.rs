@@ -320,7 +320,7 @@ impl Worker {
     async fn hand_back(&self, leases: Vec<Lease>, reason: &str) {
         let releases = leases.into_iter().map(|lease| async move {
             let key = LeaseKey { lease: lease.lease, epoch: lease.epoch };
-            give_back(&self.client, &key, &lease.task.id, Duration::ZERO, reason.to_owned()).await;
+            give_back(&self.client, &key, &lease.task.id, reason.to_owned()).await;
         });
         futures_util::future::join_all(releases).await;
     }

@@ -41,7 +41,7 @@ pub(crate) async fn work(client: Client, leases: Arc<Leases>, agent: Arc<dyn Age
     let run = run(agent, &context, &held).await;
     let ended = end(&context, &held, run).await;
     if let Err(reason) = ended {
-        give_back(&client, &held.key, &held.task, Duration::ZERO, reason).await;
+        give_back(&client, &held.key, &held.task, reason).await;
     }
     leases.let_go(&held);
     held.lose("the turn is over", None);
@@ -104,12 +104,14 @@ async fn conclude(context: &Context, held: &Held, outcome: Outcome) -> Result<()
             return concluded(context, held, context.reports().reply(message).await).await;
         }
         End::Reply(message) => (Ending::Complete, StatusChange { status_message: Some(message), metadata: None }),
-        End::Release { delay, reason } => {
+        End::Release { delay, reason, failed } => {
             if let Err(error) = context.flush().await {
                 return without(held, error);
             }
             held.close();
-            give_back(context.client(), &held.key, &held.task, delay, reason).await;
+            let delay_seconds = (!delay.is_zero()).then_some(delay.as_secs_f64());
+            let request = ReleaseRequest { delay_seconds, reason, failed, ..ReleaseRequest::default() };
+            release(context.client(), &held.key, &held.task, request).await;
             return Ok(());
         }
     };
@@ -168,14 +170,13 @@ fn without(held: &Held, error: Error) -> Result<(), String> {
 }
 
 /// Releases a lease. That is a courtesy: what does not arrive ends with the lease.
-pub(crate) async fn give_back(client: &Client, key: &LeaseKey, task: &str, delay: Duration, reason: String) {
-    let delay_seconds = (!delay.is_zero()).then_some(delay.as_secs_f64());
-    release(client, key, task, ReleaseRequest { delay_seconds, reason, retryable: None }).await;
+pub(crate) async fn give_back(client: &Client, key: &LeaseKey, task: &str, reason: String) {
+    release(client, key, task, ReleaseRequest { reason, ..ReleaseRequest::default() }).await;
 }
 
 /// Fails a task that no other try would help. A release for another try would bring it back at once.
 pub(crate) async fn give_up(client: &Client, key: &LeaseKey, task: &str, reason: String) {
-    release(client, key, task, ReleaseRequest { delay_seconds: None, reason, retryable: Some(false) }).await;
+    release(client, key, task, ReleaseRequest { reason, retryable: Some(false), ..ReleaseRequest::default() }).await;
 }
 
 async fn release(client: &Client, key: &LeaseKey, task: &str, request: ReleaseRequest) {

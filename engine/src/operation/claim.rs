@@ -50,7 +50,7 @@ impl Engine {
             };
             let agent = self.agent_of(&task.agent);
             let id = task.id;
-            let spent = row.lease_id.is_some() && row.deliveries >= agent.max_deliveries as i32;
+            let spent = row.deliveries >= agent.max_deliveries as i32;
             let read = TaskAndWork { task, work: Some(row) };
             let mut change = Change::begin(read, &agent, now);
             if let Some(message) = waiting.remove(&id) {
@@ -72,7 +72,7 @@ impl Engine {
                     write.insert(undelivered::ActiveModel::from(store::undelivered::row(change.task(), work, now)));
                 }
                 change.make(Move::Fail, Some(self.platform_says(&format!(
-                    "The platform failed this task: it was delivered to workers {deliveries} times and none finished or released it."
+                    "The platform failed this task: it was delivered to workers {deliveries} times and none finished it."
                 ))), None)?;
             } else {
                 if start && change.state() == TaskState::Submitted {

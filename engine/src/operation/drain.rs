@@ -75,14 +75,14 @@ impl Engine {
             for read in held {
                 let agent = self.agent_of(&read.task.agent);
                 let mut change = Change::begin(read, &agent, now);
-                change.release(0, 0);
+                change.release(0, Some(0));
                 hints.extend(change.hints());
                 written.push(change.write_into(&mut write));
             }
             for row in &messages {
                 let agent = self.agent_of(&row.agent);
                 let mut change = Change::begin(NewTask::of_waiting(row, now).read(), &agent, now);
-                change.release(0, 0);
+                change.release(0, Some(0));
                 hints.extend(change.hints());
                 write.must_update(change.work().map(|work| store::waiting::update(row, work)).unwrap_or_default());
             }

@@ -11,7 +11,7 @@ use crate::store::{Write, WriteError};
 use crate::{Engine, Worker, database, store, unwritten};
 
 /// Give the lease back within a change.
-fn released(change: &mut Change<'_>, delay: i64, deliveries: i32) -> Result<(), Error> {
+fn released(change: &mut Change<'_>, delay: i64, deliveries: Option<i32>) -> Result<(), Error> {
     change.release(delay, deliveries);
     Ok(())
 }
@@ -65,7 +65,9 @@ impl Engine {
             return Err(Error::lease_not_found(&name.to_string()));
         }
         if request.retryable.unwrap_or(true) {
-            return self.change_held(worker, name, epoch, key, |change| released(change, delay, 0)).await;
+            // What failed counts on; anything else is as if it had not been handed out.
+            let deliveries = (!request.failed).then_some(0);
+            return self.change_held(worker, name, epoch, key, |change| released(change, delay, deliveries)).await;
         }
         let reason = if request.reason.is_empty() { "no reason was given" } else { &request.reason };
         let text = format!("The worker gave the task back for good: {reason}");
@@ -87,7 +89,8 @@ impl Engine {
         delay: i64,
         deliveries: i32,
     ) -> Result<(), Error> {
-        self.change_held(&Worker::default(), name, epoch, None, |change| released(change, delay, deliveries)).await
+        self.change_held(&Worker::default(), name, epoch, None, |change| released(change, delay, Some(deliveries)))
+            .await
     }
 
     async fn change_held(

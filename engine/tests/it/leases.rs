@@ -274,6 +274,25 @@ on_every_store! {
         assert_eq!(lost.kind, Kind::LeaseLost);
     }
 
+    /// A try that failed counts, however it was given back, and the last one is not put off.
+    async fn failed_tries_come_to_an_end(f: Fixture) {
+        let task = send(&f.engine, "", say("x")).await.unwrap();
+        let failed = || ReleaseRequest { delay_seconds: Some(10.0), failed: true, ..ReleaseRequest::default() };
+        for attempt in 1..=5 {
+            let lease = poll(&f.engine, 1, true).await.remove(0);
+            assert_eq!(lease.attempt, attempt);
+            f.engine.release(&Worker::default(), &lease.lease, lease.epoch, None, failed()).await.unwrap();
+            if attempt < 5 {
+                assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty(), "{attempt}");
+                f.clock.advance(10_001);
+            }
+        }
+        assert!(poll_for(&f.engine, 1, true, 0.0).await.is_empty());
+        let task = get(&f.engine, "", &task.id).await.unwrap();
+        assert_eq!(task.status.state, TaskState::Failed);
+        assert!(text(task.status.message.as_ref().unwrap()).contains("delivered to workers 5 times"));
+    }
+
     /// Leases of a poll that went away are ready again at once.
     async fn a_poll_that_went_away_takes_nothing_with_it(f: Fixture) {
         let engine = f.engine.clone();

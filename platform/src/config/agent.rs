@@ -5,6 +5,7 @@ use super::file::File;
 use super::kind::Value;
 use super::knob::AGENT_KEYS;
 use super::refusal::Refusal;
+use super::run;
 use super::source::Source;
 use super::table::Table;
 use engine::settings::{Agent, Limits};
@@ -57,6 +58,7 @@ pub(super) fn tables(file: &File, knobs: &Table, signed: bool, problems: &mut Ve
             ));
         }
         card::check(&table, &path, *start, signed, problems);
+        run::check(&table, &path, *start, problems);
         tables.push(table);
     }
     if tables.is_empty() {

@@ -82,6 +82,10 @@ pub enum Kind {
     Tenant,
     /// A table of the file with whatever its author likes.
     Free,
+    /// A program and its arguments.
+    Command,
+    /// What is shown to nobody.
+    Secret,
 }
 
 impl Kind {
@@ -107,6 +111,8 @@ impl Kind {
             Kind::Free => "TABLE",
             Kind::Names => "NAME,...",
             Kind::MediaTypes => "TYPE,...",
+            Kind::Command => "COMMAND",
+            Kind::Secret => "SECRET",
         }
     }
 
@@ -140,6 +146,8 @@ impl Kind {
             Kind::Free => "a table of texts, numbers, switches, dates, lists and tables".into(),
             Kind::Names => "a list of agent names".into(),
             Kind::MediaTypes => "a list of media types, such as text/plain or image/*".into(),
+            Kind::Command => r#"a program and its arguments, such as ["python3", "agent.py"] in the file or 'python3 agent.py' in a flag"#.into(),
+            Kind::Secret => "visible ASCII characters without blanks".into(),
         }
     }
 
@@ -158,6 +166,10 @@ impl Kind {
             Kind::Whole(..) | Kind::Port | Kind::Seconds(..) => number(text),
             Kind::Switch => text.parse().map_or_else(|_| Value::Text(text.into()), Value::Switch),
             Kind::Delays(..) => list(&number),
+            Kind::Command => match shlex::split(text) {
+                Some(words) => Value::List(words.into_iter().map(Value::Text).collect()),
+                None => Value::Text(text.into()),
+            },
             Kind::Names | Kind::MediaTypes | Kind::Origins => list(&|part| Value::Text(part.into())),
             _ => Value::Text(text.into()),
         }
@@ -192,6 +204,11 @@ impl Kind {
             (Kind::Tenant, Value::Text(text)) => !text.is_empty() && wire::Tenant::parse(text).is_ok(),
             (Kind::Free, Value::Table(_)) => is_free(value),
             (Kind::Names, Value::List(list)) => list.iter().all(|each| Kind::Name.check(each)),
+            (Kind::Command, Value::List(list)) => {
+                let is_word = |each: &Value| matches!(each, Value::Text(text) if !text.contains('\0'));
+                list.first().is_some_and(|first| *first != Value::Text(String::new())) && list.iter().all(is_word)
+            }
+            (Kind::Secret, Value::Text(text)) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
             (Kind::MediaTypes, Value::List(list)) => {
                 list.iter().all(|each| matches!(each, Value::Text(text) if is_media_type(text)))
             }
@@ -202,7 +219,7 @@ impl Kind {
     /// The value as it may be shown: keys not at all, URLs without what they hide.
     pub(super) fn show(self, value: &Value) -> Value {
         match (self, value) {
-            (Kind::Key | Kind::Pem, _) => Value::Text(MASK.into()),
+            (Kind::Key | Kind::Pem | Kind::Secret, _) => Value::Text(MASK.into()),
             (Kind::Url(_) | Kind::Base, Value::Text(text)) => Value::Text(mask(text)),
             _ => value.clone(),
         }

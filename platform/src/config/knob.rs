@@ -367,13 +367,36 @@ pub static KNOBS: &[Knob] = &[
     .default("http://127.0.0.1:8080")
     .common(),
     knob(
+        "worker.key",
+        "TASKYARD_KEY",
+        "key",
+        Kind::Secret,
+        "What `worker` shows the platform, or what asks in front of it, as its Bearer token. Prefer the variable: other users can see flags.",
+    ),
+    knob(
         "worker.agents",
         "TASKYARD_WORKER_AGENTS",
-        "worker-agents",
+        "agents",
         Kind::Names,
-        "The agents whose tasks `worker` pulls.",
+        "The agents that `worker` and `dev` work for. Without it those whose tables say how ([agent.run]), and `demo`.",
     )
-    .default("demo"),
+    .common(),
+    knob(
+        "worker.exec",
+        "TASKYARD_WORKER_EXEC",
+        "exec",
+        Kind::Command,
+        "A command for each task of these agents, whatever their tables say; without `--agents` of the default agent. Split into words as a shell does, and run without one.",
+    )
+    .common(),
+    knob(
+        "worker.http",
+        "TASKYARD_WORKER_HTTP",
+        "http",
+        Kind::Url(&["http", "https"]),
+        "An HTTP endpoint for the tasks of these agents, whatever their tables say; without `--agents` of the default agent.",
+    )
+    .common(),
     knob(
         "worker.concurrency",
         "TASKYARD_WORKER_CONCURRENCY",

@@ -11,6 +11,9 @@ mod kind;
 pub mod knob;
 mod record;
 mod refusal;
+mod run;
+#[cfg(test)]
+mod run_tests;
 mod show;
 mod source;
 mod table;
@@ -20,6 +23,7 @@ mod tests;
 
 pub use kind::Kind;
 pub use refusal::Refusal;
+pub use run::Run;
 pub use source::{Environment, Flags, Source};
 
 use engine::settings::{Settings, WebhookPolicy};
@@ -110,12 +114,14 @@ pub struct Notifier {
 }
 
 /// What `taskyard worker` does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Worker {
     /// The platform's base URL, without a slash at its end.
     pub url: String,
-    /// The agents whose tasks it pulls; at least one.
-    pub agents: Vec<String>,
+    /// The key it shows, if it has one.
+    pub key: Option<Secret<String>>,
+    /// The agents whose tasks it pulls, and what works on them; possibly none.
+    pub agents: Vec<(String, Run)>,
     /// Tasks it works on at a time, 1 to 1,000.
     pub concurrency: usize,
 }
@@ -144,6 +150,15 @@ impl Config {
         if knobs.texts("worker.agents").is_ok_and(|agents| agents.is_empty()) {
             let source = knobs.entry("worker.agents").map_or(&Source::Default, |entry| &entry.source);
             problems.push(format!("{source}: `worker.agents` is empty, wanted is at least one agent name"));
+        }
+        if let (Some(exec), Some(http)) = (knobs.entry("worker.exec"), knobs.entry("worker.http"))
+            && exec.value.is_some()
+            && http.value.is_some()
+        {
+            problems.push(format!(
+                "{}: `worker.http` is given beside `worker.exec` ({}), wanted is one of them",
+                http.source, exec.source
+            ));
         }
         if problems.is_empty() {
             Config::build(file.path, knobs, agents, tenants, signer)
@@ -187,6 +202,7 @@ impl Config {
             host => host.parse().map_err(|error| Refusal::because(format!("reading `listen.host`: {error}")))?,
         };
         let secret = |name: &str| knobs.text(name).map(|text| Secret(text.to_owned()));
+        let settings = settings(&knobs, &agents, &tenants)?;
         Ok(Config {
             listen: SocketAddr::new(host, knobs.whole("listen.port")?),
             listen_grpc: knobs.port("listen.grpc_port")?.map(|port| SocketAddr::new(host, port)),
@@ -195,7 +211,6 @@ impl Config {
             secrets_key: knobs.text("secrets.key").and_then(kind::key).map(Secret),
             log: Log { filter: knobs.word("log.level")?.to_owned(), json: knobs.word("log.format")? == "json" },
             api: surfaces(&knobs, signer)?,
-            settings: settings(&knobs, &agents, &tenants)?,
             notifier: Notifier {
                 slots: knobs.whole("notifier.slots")?,
                 schedule: knobs.delays("notifier.schedule_seconds")?,
@@ -204,9 +219,11 @@ impl Config {
             },
             worker: Worker {
                 url: knobs.word("worker.url")?.trim_end_matches('/').to_owned(),
-                agents: knobs.texts("worker.agents")?,
+                key: secret("worker.key"),
+                agents: run::agents(&knobs, &agents, &settings.default_agent)?,
                 concurrency: knobs.whole("worker.concurrency")?,
             },
+            settings,
             database_url: secret("database.url"),
             redis_url: secret("redis.url"),
             file,

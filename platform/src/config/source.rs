@@ -82,6 +82,9 @@ impl clap::Args for Flags {
                 .help_heading("Configuration")
                 .help(format!("{}{default} [env: {}]", knob.doc, knob.env));
             let switch = knob.kind == super::kind::Kind::Switch;
+            // What the file calls it is understood too.
+            let name = knob.name.replace(['.', '_'], "-");
+            let arg = if name == knob.flag { arg } else { arg.alias(name) };
             command.arg(if switch {
                 arg.num_args(0..=1).require_equals(true).default_missing_value("true")
             } else {

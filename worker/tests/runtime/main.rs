@@ -5,6 +5,8 @@
 mod agents;
 mod control;
 mod demo;
+mod exec;
+mod http;
 mod keys;
 mod python;
 mod stop;

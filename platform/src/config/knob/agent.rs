@@ -69,6 +69,30 @@ pub static AGENT_KEYS: &[Knob] = &[
     )
     .default("0"),
     key("settings", Kind::Free, "What its workers get with each lease: an [agent.settings] table of anything."),
+    key("run.echo", Kind::Switch, "Whether `dev` and `worker` run the built-in demo agent on its tasks.").default("false"),
+    key(
+        "run.exec",
+        Kind::Command,
+        "The command that `dev` and `worker` run for each of its tasks: a list of the program and its arguments. No shell is involved.",
+    ),
+    key("run.http", Kind::Url(WEB), "The endpoint that `dev` and `worker` hand its tasks to."),
+    key(
+        "run.timeout_seconds",
+        Kind::Seconds(0.1, 86_400.0),
+        "How long run.exec or run.http may take for a task; else a command may take any time and an endpoint 10 minutes.",
+    ),
+    key(
+        "run.grace_seconds",
+        Kind::Seconds(0.0, 60.0),
+        "How long a command of run.exec may take to end, before it is killed with everything it started.",
+    )
+    .default("5"),
+    key(
+        "run.messages",
+        Kind::Switch,
+        "Whether a command of run.exec has its stdin kept open, and gets a line for each further message of the client.",
+    )
+    .default("false"),
     key("limits.parts", Kind::Whole(1, 1_000_000), "Parts of one message or artifact update."),
     key("limits.history", Kind::Whole(1, 1_000_000), "Messages in one task's history."),
     key("limits.history_bytes", Kind::Whole(1, 1 << 32), "Bytes of one task's history."),
