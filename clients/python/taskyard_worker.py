@@ -70,6 +70,7 @@ _LOOK_AGAIN = 30.0  # for a control stream that is not served
 _PATIENCE = 600.0  # how long a report is repeated; while no replica answers, nobody else can claim the task either
 _CLEAN_UP = 5.0  # for a cancelled handler
 _LAST_CALLS = 5.0  # for the releases at the end
+_HEARTBEAT = 1000  # leases in one heartbeat
 _BATCH = 100  # updates in one call
 _BATCH_BYTES = 1 << 20
 _CHUNK_BYTES = 8192  # up to which pieces of a text share a chunk
@@ -1366,13 +1367,9 @@ class _Keeper:
             if not due:
                 backoff.reset()
                 continue
-            request = {"session": session.get("session", ""), "leases": [{"lease": turn.id, "epoch": turn.epoch} for turn in due]}
             try:
-                said = self._platform.call("sending heartbeats", "/leases:heartbeat", request)
-                by_id = {status.get("lease"): status for status in said.get("leases", [])}
-                for turn in due:
-                    if turn.id in by_id:
-                        turn.hear(by_id[turn.id])
+                for first in range(0, len(due), _HEARTBEAT):
+                    self._beat(session.get("session", ""), due[first : first + _HEARTBEAT])
                 backoff.reset()
             except TaskyardError as error:
                 if self._ended:
@@ -1383,6 +1380,16 @@ class _Keeper:
                 log.warning("heartbeats of %d leases did not go through: %s", len(due), error)
             except Exception:
                 log.exception("what the heartbeats brought cannot be read")
+
+    def _beat(self, session: str, due: List[_Turn]) -> None:
+        request: Json = {"leases": [{"lease": turn.id, "epoch": turn.epoch} for turn in due]}
+        if session:
+            request["session"] = session
+        said = self._platform.call("sending heartbeats", "/leases:heartbeat", request)
+        by_id = {status.get("lease"): status for status in said.get("leases", [])}
+        for turn in due:
+            if turn.id in by_id:
+                turn.hear(by_id[turn.id])
 
     def _listen_on(self) -> None:
         backoff, heard_of = _Backoff(0.2, 10.0), None

@@ -21,6 +21,16 @@ fn what_the_readme_shows_are_the_examples() {
 }
 
 #[test]
+fn what_the_python_package_shows_is_an_example() {
+    let readme = include_str!("../../clients/python/README.md");
+    let example = include_str!("../../examples/agent.py");
+    assert!(
+        readme.contains(&format!("```python\n{example}```")),
+        "paste examples/agent.py into clients/python/README.md again"
+    );
+}
+
+#[test]
 fn files_the_readme_names_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let links = README.split("](").skip(1).filter_map(|rest| rest.split(')').next());
