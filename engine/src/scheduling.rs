@@ -26,7 +26,7 @@ pub(crate) struct Schedule {
 }
 
 /// How a card declares it.
-pub(crate) fn extension() -> AgentExtension {
+pub fn extension() -> AgentExtension {
     AgentExtension {
         uri: URI.to_owned(),
         description: "Message metadata: notBefore, before which no worker gets the message, and priority, -10 to 10."

@@ -63,7 +63,8 @@ async fn a_name_makes_a_whole_card() {
                     {"url": "https://yard.example/a2a", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
                     {"url": "https://yard.example/a2a/rpc", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
                 ],
-                "capabilities": {"streaming": true, "pushNotifications": true, "extendedAgentCard": false},
+                "capabilities": {"streaming": true, "pushNotifications": true, "extendedAgentCard": false,
+                    "extensions": [engine::scheduling::extension()]},
                 "defaultInputModes": ["text/plain", "*/*"],
                 "defaultOutputModes": ["text/plain"],
                 "skills": [{
@@ -185,7 +186,8 @@ async fn only_what_answers_is_declared() {
     agent.card.extended = Extended::Unconfigured;
     let platform = platform_with(settings, public()).await;
     let got = card(&platform, Method::GET, CARD, &[]).await;
-    let capabilities = json!({"streaming": true, "pushNotifications": false, "extendedAgentCard": true});
+    let capabilities = json!({"streaming": true, "pushNotifications": false, "extendedAgentCard": true,
+        "extensions": [engine::scheduling::extension()]});
     assert_eq!(got.body["capabilities"], capabilities);
     assert_eq!(got.body["defaultInputModes"], json!(["text/*"]));
 }

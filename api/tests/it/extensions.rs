@@ -86,7 +86,7 @@ async fn a_required_extension_is_asked_for_by_every_operation() {
     assert_eq!(Answer::of(request).await.reason(), "VERSION_NOT_SUPPORTED");
     assert_eq!(platform.get("/agents/other/tasks").await.status, 200);
     let card = Answer::of(platform.client.get(CARD)).await;
-    let declared = json!([{"uri": NEEDED, "required": true}, {"uri": KNOWN}]);
+    let declared = json!([{"uri": NEEDED, "required": true}, {"uri": KNOWN}, engine::scheduling::extension()]);
     assert_eq!((card.status, &card.body["capabilities"]["extensions"]), (200, &declared));
 }
 

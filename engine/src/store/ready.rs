@@ -73,6 +73,17 @@ impl Dialect {
     }
 }
 
+/// What one tenant has due at one priority, oldest first, to be limited. Said as a range of the index of turns and in its order: no other
+/// index yields that, whatever Postgres believes of how many tenants there are, and what is not due yet lies beyond the end.
+fn due_of<Q: Queued>(columns: &str, tenant: &str, also: &str, bytes: &str) -> String {
+    format!(
+        "SELECT {columns} FROM {} q WHERE q.agent = $1 AND q.lease_id IS NULL AND q.due_at IS NOT NULL AND q.priority = $3 \
+         AND (q.tenant {bytes}, q.due_at) >= ({tenant}, CAST(0 AS bigint)) AND (q.tenant {bytes}, q.due_at) <= ({tenant}, $2){also} \
+         ORDER BY q.tenant {bytes}, q.due_at LIMIT",
+        Q::TABLE
+    )
+}
+
 /// Lock what is due, the longest due first: up to `expired` rows whose lease has ended, then up to `ready` that nobody holds.
 pub async fn lock_oldest<Q: Queued, C: ConnectionTrait>(
     db: &C,
@@ -132,10 +143,7 @@ pub async fn lap<Q: Queued, C: ConnectionTrait>(
     let (table, bytes, also) = (Q::TABLE, dialect.bytes, Q::ALSO);
     let there = "q.agent = $1 AND q.lease_id IS NULL AND q.due_at IS NOT NULL";
     let here = format!("{there} AND q.priority = $3");
-    let due = format!(
-        "FROM {table} q WHERE q.agent = $1 AND q.lease_id IS NULL AND q.priority = $3 \
-         AND q.tenant = lap.tenant {bytes} AND q.due_at <= $2{also}"
-    );
+    let due = due_of::<Q>("1", "lap.tenant", also, bytes);
     let level = |which: &str| {
         format!("(SELECT q.priority FROM {table} q WHERE {there}{which} ORDER BY q.priority DESC LIMIT 1)")
     };
@@ -145,10 +153,10 @@ pub async fn lap<Q: Queued, C: ConnectionTrait>(
          THEN (SELECT q.tenant FROM {table} q WHERE {here} ORDER BY q.tenant {bytes} LIMIT 1) \
          ELSE (SELECT q.tenant FROM {table} q WHERE {here} AND q.tenant {bytes} > lap.tenant ORDER BY q.tenant {bytes} LIMIT 1) \
          END) {bytes}, CASE WHEN lap.tenant IS NULL THEN 1 ELSE lap.turn END, lap.step + 1, \
-         lap.found + CASE WHEN EXISTS (SELECT 1 {due}) THEN 1 ELSE 0 END FROM lap \
+         lap.found + CASE WHEN ({due} 1) IS NULL THEN 0 ELSE 1 END FROM lap \
          WHERE lap.step < $5 AND lap.found < $6 \
          AND NOT (lap.turn = 1 AND (lap.tenant IS NULL OR lap.tenant >= CAST($4 AS text) {bytes}))) \
-         SELECT lap.tenant, lap.turn, (SELECT count(*) FROM (SELECT 1 {due} LIMIT $7) counted) AS due, \
+         SELECT lap.tenant, lap.turn, (SELECT count(*) FROM ({due} $7) counted) AS due, \
          {} AS top, {} AS below FROM lap ORDER BY lap.step",
         level(""),
         level(" AND q.priority < $3"),
@@ -173,13 +181,8 @@ pub async fn lock_shares<Q: Queued, C: ConnectionTrait>(
     shares: &[(String, usize)],
 ) -> Result<Vec<Q>, DbErr> {
     let dialect = Dialect::of(db);
-    let (table, bytes, also, lock) = (Q::TABLE, dialect.bytes, of.also::<Q>(), dialect.lock);
-    let due = |tenant: &str, most: &str| {
-        format!(
-            "SELECT q.* FROM {table} q WHERE q.agent = $1 AND q.lease_id IS NULL AND q.priority = $3 \
-             AND q.tenant = {tenant} {bytes} AND q.due_at <= $2{also} ORDER BY q.due_at LIMIT {most}{lock}"
-        )
-    };
+    let (also, lock) = (of.also::<Q>(), dialect.lock);
+    let due = |tenant: &str, most: &str| format!("{} {most}{lock}", due_of::<Q>("q.*", tenant, &also, dialect.bytes));
     let of_agent = || vec![of.agent.into(), of.now.into(), priority.into()];
     if dialect.backend == DbBackend::Postgres {
         let sql = format!(

@@ -19,6 +19,8 @@ mod source;
 mod table;
 mod tenant;
 #[cfg(test)]
+mod tenant_tests;
+#[cfg(test)]
 mod tests;
 
 pub use kind::Kind;
