@@ -21,7 +21,7 @@ fn tenants_and_limits_come_from_the_file() {
     assert_eq!(tenant("acme"), TenantSettings { weight: 3, max_running: 0 });
     assert_eq!(tenant("idle"), TenantSettings { weight: 1, max_running: 4 });
     assert_eq!(config.json()["agents"]["a"]["settings"]["value"], settings);
-    assert_eq!(config.json()["tenants"]["acme"]["weight"], json!({"value": 3, "source": "taskyard.toml:13"}));
+    assert_eq!(config.json()["tenants"]["acme"]["weight"], json!({"value": 3, "source": "taskyard.toml:14"}));
     assert!(config.table().contains("tenant.idle.max_running"));
 }
 
