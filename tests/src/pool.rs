@@ -16,8 +16,8 @@ pub const LEASE: Duration = Duration::from_secs(5);
 const FROZEN: Duration = Duration::from_secs(7);
 /// How long a woken worker goes on before the next one is frozen.
 const AWAKE: Duration = Duration::from_secs(1);
-/// How long a client goes on trying for one task.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a client goes on trying for one task: on a loaded machine a task that is unlucky again and again takes minutes.
+const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// How much of it.
 #[derive(Debug, Clone)]
@@ -49,6 +49,8 @@ pub struct Sent {
     pub(crate) want: Want,
     /// The task, or why there is none.
     pub(crate) task: Result<Value, Failure>,
+    /// How long it took.
+    pub(crate) took: Duration,
 }
 
 /// What the workers went through.
@@ -163,6 +165,7 @@ async fn one(client: &Client, n: usize) -> Sent {
     let params = text(&want.request);
     let message = params["message"]["messageId"].as_str().unwrap_or_default().to_owned();
     let key = Uuid::now_v7().to_string();
+    let begin = Instant::now();
     let answer = client.persist("SendMessage", &params, &key, PATIENCE, |_| {}).await;
-    Sent { message, want, task: answer.map(|mut answer| answer["task"].take()) }
+    Sent { message, want, task: answer.map(|mut answer| answer["task"].take()), took: begin.elapsed() }
 }

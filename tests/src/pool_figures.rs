@@ -2,6 +2,7 @@
 //! saw the workers claim and write, held together.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -22,6 +23,8 @@ pub struct PoolFigures {
     pub calls: usize,
     /// Those whose answer the proxy lost.
     pub lost_answers: usize,
+    /// The longest that a client waited for its task.
+    pub slowest: Duration,
     /// Leases handed out beyond a task's first.
     pub redeliveries: usize,
     /// Calls refused with `LEASE_LOST`.
@@ -82,6 +85,7 @@ impl PoolFigures {
         let proxy = platform.proxy().expect("a pool stands behind a proxy");
         let mut figures = PoolFigures {
             tasks: sent.len(),
+            slowest: sent.iter().map(|sent| sent.took).max().unwrap_or_default(),
             calls: proxy.calls(),
             lost_answers: proxy.lost(),
             fenced: proxy.witness().refusals().get("409 LEASE_LOST").copied().unwrap_or_default(),

@@ -156,6 +156,7 @@ async fn pool(
         lines.push((name.to_owned(), value.to_string()));
     }
     lines.push(("seconds".to_owned(), format!("{seconds:.1}")));
+    lines.push(("  of which the slowest task took".to_owned(), format!("{:.1}", figures.slowest.as_secs_f64())));
     lines.push(("to be 0:".to_owned(), String::new()));
     lines.extend(figures.promises().map(|(promise, broken)| (format!("  {promise}"), broken.to_string())));
     figures.kept()
