@@ -134,12 +134,12 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(options: &Options, secrets: Arc<SecretKey>) -> Result<Sender, reqwest::Error> {
-        let guard = Guard { allow_loopback: options.allow_loopback };
+        let guard = Guard { policy: Arc::new(options.webhooks.clone()), names: options.names.clone() };
         let builder = || {
             Client::builder()
                 .redirect(redirect::Policy::none())
                 .no_proxy()
-                .dns_resolver(Arc::new(guard))
+                .dns_resolver(Arc::new(guard.clone()))
                 .connect_timeout(options.connect_timeout)
                 .timeout(options.total_timeout)
                 .pool_idle_timeout(Duration::from_secs(30))

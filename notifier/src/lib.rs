@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use engine::address::WebhookPolicy;
 use engine::bus::Bus;
 use engine::clock::Clock;
 use engine::secret::SecretKey;
@@ -34,6 +35,7 @@ mod lane;
 pub mod schedule;
 mod share;
 
+pub use address::Names;
 use attempt::Sender;
 use flush::Flusher;
 use lane::{Lease, Place};
@@ -50,8 +52,10 @@ const LAST_WRITE: Duration = Duration::from_secs(4);
 /// How notifications are delivered.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether receivers on this machine are allowed; every other address that is not public is refused in any case. Default no.
-    pub allow_loopback: bool,
+    /// Where receivers may be; default the public internet over https.
+    pub webhooks: WebhookPolicy,
+    /// What is asked for the addresses of a name; default the system.
+    pub names: Names,
     /// Requests at once, at least 1; default 512.
     pub slots: usize,
     /// Requests of one tenant at once, of which at most 8 to one origin (scheme, host and port); default 0, a tenth of the slots but at
@@ -74,7 +78,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            allow_loopback: false,
+            webhooks: WebhookPolicy::default(),
+            names: Names::of_system(),
             slots: 512,
             tenant_slots: 0,
             schedule: Schedule::default(),

@@ -44,7 +44,7 @@ impl Parts {
     /// The notifier over them.
     pub(crate) fn notifier(&self, config: &Config, bus: Bus) -> notifier::Notifier {
         let options = notifier::Options {
-            allow_loopback: config.settings.webhooks.allow_loopback,
+            webhooks: config.settings.webhooks.clone(),
             slots: config.notifier.slots,
             schedule: notifier::Schedule::new(config.notifier.schedule.clone()),
             sweep: config.settings.sweep,

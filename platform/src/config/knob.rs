@@ -326,6 +326,30 @@ pub static KNOBS: &[Knob] = &[
     .default("false")
     .dev("true"),
     knob(
+        "webhooks.allow_http",
+        "TASKYARD_WEBHOOKS_ALLOW_HTTP",
+        "webhooks-allow-http",
+        Kind::Switch,
+        "Whether webhooks may be plain http, which shows whoever carries it what is in a task and the credentials.",
+    )
+    .default("false"),
+    knob(
+        "webhooks.allow_hosts",
+        "TASKYARD_WEBHOOKS_ALLOW_HOSTS",
+        "webhooks-allow-hosts",
+        Kind::Hosts,
+        "Names of receivers that may lead to private networks (10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7), such as hooks.internal, or *.internal for all below.",
+    )
+    .default(""),
+    knob(
+        "webhooks.allow_networks",
+        "TASKYARD_WEBHOOKS_ALLOW_NETWORKS",
+        "webhooks-allow-networks",
+        Kind::Networks,
+        "Networks that are not public and in which receivers may be, such as 10.1.0.0/16, whatever name or literal leads there. Metadata services of clouds are refused in any.",
+    )
+    .default(""),
+    knob(
         "webhooks.timeout_seconds",
         "TASKYARD_WEBHOOKS_TIMEOUT_SECONDS",
         "webhooks-timeout-seconds",
