@@ -9,7 +9,7 @@
 //! so a flood to a receiver that hangs delays nobody else.
 //!
 //! Where to look: [`run`] claims; `share` counts who has what; `lane` works off one lane; `attempt` makes one request; `schedule` says when to try again; `address`
-//! says what may be dialled; `flush` writes results. The statements are in [`engine::store::delivery`].
+//! says what may be dialled; `flush` writes results; `signer` has the keys. The statements are in [`engine::store::delivery`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
@@ -34,6 +34,7 @@ mod flush;
 mod lane;
 pub mod schedule;
 mod share;
+mod signer;
 
 pub use address::Names;
 use attempt::Sender;
@@ -41,6 +42,7 @@ use flush::Flusher;
 use lane::{Lease, Place};
 pub use schedule::Schedule;
 use share::{Seat, Shares};
+use signer::Signers;
 
 /// Lanes in one claim.
 const CLAIM: usize = 64;
@@ -101,7 +103,7 @@ pub struct Notifier {
     pub bus: Bus,
     /// The database's time.
     pub clock: Clock,
-    /// What opens tokens and credentials.
+    /// What opens tokens and credentials, and the keys to sign with.
     pub secrets: Arc<SecretKey>,
     /// How to deliver.
     pub options: Options,
@@ -126,12 +128,13 @@ pub enum Error {
 pub async fn run(notifier: Notifier, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let Notifier { store, bus, clock, secrets, options } = notifier;
     check(&options)?;
-    let sender = Sender::new(&options, secrets).map_err(Error::Client)?;
+    let sender = Sender::new(&options, secrets.clone()).map_err(Error::Client)?;
+    let signers = Signers::new(store.clone(), secrets);
     let (flusher, items) = Flusher::new();
     let flushing = tokio::spawn(flush::run(store.clone(), items));
     let Options { schedule, lease, slots, tenant_slots, sweep, drain, .. } = options;
     let stopping = AtomicBool::new(false);
-    let place = Arc::new(Place { sender, schedule, clock, flusher, lease, stopping });
+    let place = Arc::new(Place { sender, signers, schedule, clock, flusher, lease, stopping });
     let mut work = Work {
         store,
         place,

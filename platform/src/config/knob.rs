@@ -109,7 +109,7 @@ pub static KNOBS: &[Knob] = &[
         "TASKYARD_SECRETS_KEY",
         "secrets-key",
         Kind::Key,
-        "The key that push credentials are encrypted with at rest, such as `openssl rand -base64 32` makes one; every process needs the same. Without one the deployment makes its own and keeps it in its database. It can be set or changed only while no credential is stored. Prefer the variable: other users can see flags.",
+        "The key that push credentials and signing keys are encrypted with at rest, such as `openssl rand -base64 32` makes one; every process needs the same. Without one the deployment makes its own and keeps it in its database. It can be set or changed only while nothing is sealed: no credential and no signing key, of which a tenant has one from its first webhook on. Prefer the variable: other users can see flags.",
     ),
     knob(
         "log.level",
