@@ -12,7 +12,7 @@ use wire::Version;
 use crate::log::{Served, Watch};
 use crate::operation::Operation;
 use crate::route::{Base, is_rpc};
-use crate::{Options, card, cors, health, jsonrpc, rest, verbs, version, worker};
+use crate::{Options, card, cors, health, jsonrpc, rest, verbs, version, webhook_keys, worker};
 
 /// Every surface over `engine`, for a server or for poem's test client.
 pub fn app(engine: Engine, options: Options) -> impl Endpoint<Output = Response> + Clone + 'static {
@@ -105,6 +105,9 @@ async fn answer(shared: &Arc<Shared>, request: Request) -> Served {
     let base = Base::of(&path);
     if card::is_at(&base) {
         return card::answer(shared, &request, &base);
+    }
+    if webhook_keys::is_at(&base) {
+        return webhook_keys::answer(shared, &request, &base).await;
     }
     let origin = cors::allowed(&shared.options.cors_origins, request.headers());
     let mut served = match &origin {

@@ -32,6 +32,7 @@ mod stall;
 mod trace;
 mod verbs;
 mod version;
+mod webhook_keys;
 mod worker;
 
 pub use app::app;

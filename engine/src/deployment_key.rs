@@ -1,6 +1,6 @@
 //! The key that this deployment seals secrets with, and the mark by which its processes know that they have the same one.
 
-use sea_orm::{ColumnTrait, QueryFilter};
+use sea_orm::{ColumnTrait, DbErr, QueryFilter};
 use wire::Error;
 
 use crate::secret::SecretKey;
@@ -23,7 +23,7 @@ pub async fn secret_key(store: &Store, operators: Option<&[u8]>, now: i64) -> Re
         return Ok(key);
     }
     let failed = |source| StartError::Database { doing: "looking for sealed secrets", source };
-    if store::push::any_sealed(store.read()).await.map_err(failed)? {
+    if any_sealed(store).await.map_err(failed)? {
         return Err(StartError::SecretMismatch);
     }
     // Nothing is sealed yet, so nothing is lost with the other key.
@@ -35,7 +35,7 @@ pub async fn secret_key(store: &Store, operators: Option<&[u8]>, now: i64) -> Re
         Err(store::WriteError::Failed(source)) => return Err(failed(source)),
     }
     // A process with the other key may have sealed something between the look and the write: then the key stays what it was.
-    if store::push::any_sealed(store.read()).await.map_err(failed)? {
+    if any_sealed(store).await.map_err(failed)? {
         let mut back = store::Write::new();
         back.update(store::secret_key::replace(MARK, &mark, &kept));
         return match store.write(back).await {
@@ -50,22 +50,39 @@ fn mark_of(key: &SecretKey) -> Vec<u8> {
     key.mac(&[b"taskyard secrets key"])
 }
 
+/// Whether anything is sealed that another key would not open.
+async fn any_sealed(store: &Store) -> Result<bool, DbErr> {
+    Ok(store::push::any_sealed(store.read()).await? || store::signing_key::any(store.read()).await?)
+}
+
+/// Refuse to seal with a key that is no longer the deployment's: as long as nothing was sealed, a process that starts may bring another,
+/// and what this one seals would never be opened again.
+///
+/// # Errors
+/// When it is another key, or the database fails.
+pub(crate) async fn check(store: &Store, secrets: &SecretKey) -> Result<(), StartError> {
+    use entity::secret_key::{Column, Entity};
+    let marked = Entity::of_deployment().filter(Column::Id.eq(MARK)).one(store.read()).await;
+    let doing = "reading which secrets key the deployment has";
+    match marked.map_err(|source| StartError::Database { doing, source })? {
+        Some(marked) if marked.key != mark_of(secrets) => Err(StartError::SecretMismatch),
+        _ => Ok(()),
+    }
+}
+
 impl Engine {
-    /// Refuse to seal with a key that is no longer the deployment's: as long as nothing was sealed, a process that starts may bring
-    /// another, and what this one seals would never be opened again.
+    /// As [`check`], for whoever sends a secret.
     ///
     /// # Errors
     /// `Unavailable`.
     pub(crate) async fn check_secrets_key(&self) -> Result<(), Error> {
-        use entity::secret_key::{Column, Entity};
-        let marked = Entity::of_deployment().filter(Column::Id.eq(MARK)).one(self.store().read()).await;
-        let marked = marked.map_err(database("reading which secrets key the deployment has"))?;
-        match marked {
-            Some(marked) if marked.key != mark_of(self.secrets()) => Err(Error::unavailable(
+        match check(self.store(), self.secrets()).await {
+            Err(StartError::Database { doing, source }) => Err(database(doing)(source)),
+            Err(error) => Err(Error::unavailable(
                 "this replica cannot keep secrets of push configs: it was started with another secrets key than the rest; try again",
             )
-            .caused_by(StartError::SecretMismatch)),
-            _ => Ok(()),
+            .caused_by(error)),
+            Ok(()) => Ok(()),
         }
     }
 }

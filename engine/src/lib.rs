@@ -30,6 +30,7 @@ pub mod scheduling;
 pub mod secret;
 pub mod sessions;
 pub mod settings;
+pub mod signing;
 pub mod store;
 pub mod stream;
 mod sweep;
@@ -77,7 +78,7 @@ pub enum StartError {
     /// Another key than the one this deployment seals with.
     #[error(
         "the secrets key is not the one this deployment's webhook secrets are sealed with; \
-         start with that key (none, if none was configured), or delete every push config that holds a secret"
+         start with that key (none, if none was configured), or delete every push config that holds a secret and the rows of signing_key"
     )]
     SecretMismatch,
     /// The secrets key is unusable.

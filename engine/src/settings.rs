@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use wire::worker::AgentSettings;
 
+pub use crate::address::WebhookPolicy;
 use crate::card::Card;
 use crate::scheduling;
 
@@ -147,13 +148,6 @@ impl Agent {
                 None => mode.eq_ignore_ascii_case(essence),
             })
     }
-}
-
-/// Where webhooks may point. The full network guard is the notifier's; this is what a config's creation checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WebhookPolicy {
-    /// Plain `http` and loopback receivers are allowed. `dev` sets it; nothing else should.
-    pub allow_loopback: bool,
 }
 
 /// What is said of one tenant.

@@ -12,6 +12,7 @@ pub mod push_delivery;
 pub mod push_lane;
 pub mod secret_key;
 pub mod send_key;
+pub mod signing_key;
 pub mod task;
 pub mod task_allowance;
 pub mod task_artifact;

@@ -13,6 +13,7 @@ mod m0002_push;
 mod m0003_version;
 mod m0004_direct;
 mod m0005_pools;
+mod m0006_signing;
 
 /// Every migration in order.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,7 @@ impl MigratorTrait for Migrator {
             Box::new(m0003_version::PushVersion),
             Box::new(m0004_direct::Direct),
             Box::new(m0005_pools::Pools),
+            Box::new(m0006_signing::Signing),
         ]
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::secret::SecretKey;
+use engine::signing::{self, SigningKey};
 use engine::store::delivery::Receiver;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use reqwest::{Client, StatusCode, redirect};
@@ -134,12 +135,12 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(options: &Options, secrets: Arc<SecretKey>) -> Result<Sender, reqwest::Error> {
-        let guard = Guard { allow_loopback: options.allow_loopback };
+        let guard = Guard { policy: Arc::new(options.webhooks.clone()), names: options.names.clone() };
         let builder = || {
             Client::builder()
                 .redirect(redirect::Policy::none())
                 .no_proxy()
-                .dns_resolver(Arc::new(guard))
+                .dns_resolver(Arc::new(guard.clone()))
                 .connect_timeout(options.connect_timeout)
                 .timeout(options.total_timeout)
                 .pool_idle_timeout(Duration::from_secs(30))
@@ -190,8 +191,14 @@ impl Sender {
         Ok(Target { url, headers, version })
     }
 
-    /// Send one notification. `now` is for dates in the answer.
-    pub(crate) async fn send(&self, target: &Target, notification: Notification, now: i64) -> Outcome {
+    /// Send one notification, signed as of `now`, which is also for dates in the answer.
+    pub(crate) async fn send(
+        &self,
+        target: &Target,
+        notification: Notification,
+        keys: &[SigningKey],
+        now: i64,
+    ) -> Outcome {
         let began = Instant::now();
         let outcome = |class, status: Option<StatusCode>, hint| Outcome {
             class,
@@ -206,8 +213,14 @@ impl Sender {
         let Notification { lane, sequence, generation, body } = notification;
         headers.insert(HeaderName::from_static("a2a-notification-sequence"), sequence.into());
         headers.insert(HeaderName::from_static("a2a-notification-generation"), generation.into());
-        if let Ok(id) = HeaderValue::try_from(format!("{lane}.{sequence}")) {
-            headers.insert(HeaderName::from_static("webhook-id"), id);
+        let id = format!("{lane}.{sequence}");
+        let timestamp = now.div_euclid(1000);
+        let signature = signing::sign(keys, &id, timestamp, body.as_bytes(), now);
+        headers.insert(HeaderName::from_static("webhook-timestamp"), timestamp.into());
+        for (name, value) in [("webhook-id", id), ("webhook-signature", signature)] {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
         }
         // `headers` comes last and replaces: a name and password in the url never stand beside the config's own credentials.
         let sent = self.client.post(target.url.clone()).body(body).headers(headers).send().await;

@@ -3,12 +3,14 @@
 //! Before each request the lease is looked at: who saw it longer than [`FRESH`] ago asks the database again. A deletion moves the lane's
 //! fence and then waits a little longer than that, so no request is dialled after it answered.
 
+use std::error::Error as _;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::clock::Clock;
+use engine::signing::SigningKey;
 use engine::store::delivery::{Held, Line, Pending, READ, Step, Tried};
 use entity::push_delivery::State;
 use futures_util::FutureExt;
@@ -17,14 +19,19 @@ use uuid::Uuid;
 use crate::attempt::{Class, Notification, Outcome, Poison, Sender, Target};
 use crate::flush::Flusher;
 use crate::schedule::Schedule;
+use crate::signer::Signers;
 
 /// How long the sight of one's own lease is good for dialling.
 pub(crate) const FRESH: Duration = Duration::from_millis(1500);
+
+/// When to look again for the keys of a tenant that could not be read.
+const KEYLESS: Duration = Duration::from_secs(5);
 
 /// What all lanes of a notifier work with.
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) sender: Sender,
+    pub(crate) signers: Signers,
     pub(crate) schedule: Schedule,
     pub(crate) clock: Clock,
     pub(crate) flusher: Flusher,
@@ -101,6 +108,15 @@ pub(crate) async fn work(place: Arc<Place>, lease: Arc<Lease>, line: Line) -> Op
     let lane = lease.held.lane;
     let Some(receiver) = &line.receiver else { return None };
     let target = place.sender.target(lane, receiver);
+    let keys = match place.signers.of(&lease.held.tenant, place.clock.now()).await {
+        Ok(keys) => keys,
+        Err(error) => {
+            // Nothing goes out unsigned, and no attempt is spent on what is not the receiver's fault.
+            tracing::warn!(%lane, %error, cause = error.source(), "notifications cannot be signed; looking again in a moment");
+            let due = place.clock.now().saturating_add(KEYLESS.as_millis() as i64);
+            return place.flusher.record(&lease, lease.step(due, true), None).await;
+        }
+    };
     if line.pending.is_empty() && lease.held.tail >= lease.held.head {
         tracing::error!(%lane, head = lease.held.head, "no delivery stands where the lane says; going on after the gap");
         lease.move_to((lease.held.head + READ).min(lease.held.tail + 1), 0);
@@ -120,7 +136,8 @@ pub(crate) async fn work(place: Arc<Place>, lease: Arc<Lease>, line: Line) -> Op
             break;
         }
         let sequence = next.sequence;
-        let (tried, retry) = match AssertUnwindSafe(deliver(&place, &lease, &target, next)).catch_unwind().await {
+        let (tried, retry) = match AssertUnwindSafe(deliver(&place, &lease, &target, &keys, next)).catch_unwind().await
+        {
             Ok(done) => done,
             Err(_) => {
                 tracing::error!(%lane, sequence, "an attempt panicked");
@@ -160,6 +177,7 @@ async fn deliver(
     place: &Place,
     lease: &Lease,
     target: &Result<Target, Poison>,
+    keys: &[SigningKey],
     pending: Pending,
 ) -> (Tried, Option<i64>) {
     let Pending { sequence, generation, body, .. } = pending;
@@ -174,7 +192,7 @@ async fn deliver(
             return (tried(lane, sequence, attempt, at, internal(), State::Dead), None);
         }
     };
-    let outcome = place.sender.send(target, Notification { lane, sequence, generation, body }, at).await;
+    let outcome = place.sender.send(target, Notification { lane, sequence, generation, body }, keys, at).await;
     if outcome.class == Class::Delivered {
         return (ended(place, tried(lane, sequence, attempt, at, outcome, State::Delivered)), None);
     }

@@ -9,7 +9,7 @@
 //! so a flood to a receiver that hangs delays nobody else.
 //!
 //! Where to look: [`run`] claims; `share` counts who has what; `lane` works off one lane; `attempt` makes one request; `schedule` says when to try again; `address`
-//! says what may be dialled; `flush` writes results. The statements are in [`engine::store::delivery`].
+//! says what may be dialled; `flush` writes results; `signer` has the keys. The statements are in [`engine::store::delivery`].
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use engine::address::WebhookPolicy;
 use engine::bus::Bus;
 use engine::clock::Clock;
 use engine::secret::SecretKey;
@@ -33,12 +34,15 @@ mod flush;
 mod lane;
 pub mod schedule;
 mod share;
+mod signer;
 
+pub use address::Names;
 use attempt::Sender;
 use flush::Flusher;
 use lane::{Lease, Place};
 pub use schedule::Schedule;
 use share::{Seat, Shares};
+use signer::Signers;
 
 /// Lanes in one claim.
 const CLAIM: usize = 64;
@@ -50,8 +54,10 @@ const LAST_WRITE: Duration = Duration::from_secs(4);
 /// How notifications are delivered.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether receivers on this machine are allowed; every other address that is not public is refused in any case. Default no.
-    pub allow_loopback: bool,
+    /// Where receivers may be; default the public internet over https.
+    pub webhooks: WebhookPolicy,
+    /// What is asked for the addresses of a name; default the system.
+    pub names: Names,
     /// Requests at once, at least 1; default 512.
     pub slots: usize,
     /// Requests of one tenant at once, of which at most 8 to one origin (scheme, host and port); default 0, a tenth of the slots but at
@@ -74,7 +80,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            allow_loopback: false,
+            webhooks: WebhookPolicy::default(),
+            names: Names::of_system(),
             slots: 512,
             tenant_slots: 0,
             schedule: Schedule::default(),
@@ -96,7 +103,7 @@ pub struct Notifier {
     pub bus: Bus,
     /// The database's time.
     pub clock: Clock,
-    /// What opens tokens and credentials.
+    /// What opens tokens and credentials, and the keys to sign with.
     pub secrets: Arc<SecretKey>,
     /// How to deliver.
     pub options: Options,
@@ -121,12 +128,13 @@ pub enum Error {
 pub async fn run(notifier: Notifier, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let Notifier { store, bus, clock, secrets, options } = notifier;
     check(&options)?;
-    let sender = Sender::new(&options, secrets).map_err(Error::Client)?;
+    let sender = Sender::new(&options, secrets.clone()).map_err(Error::Client)?;
+    let signers = Signers::new(store.clone(), secrets);
     let (flusher, items) = Flusher::new();
     let flushing = tokio::spawn(flush::run(store.clone(), items));
     let Options { schedule, lease, slots, tenant_slots, sweep, drain, .. } = options;
     let stopping = AtomicBool::new(false);
-    let place = Arc::new(Place { sender, schedule, clock, flusher, lease, stopping });
+    let place = Arc::new(Place { sender, signers, schedule, clock, flusher, lease, stopping });
     let mut work = Work {
         store,
         place,

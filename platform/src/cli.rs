@@ -3,7 +3,7 @@
 
 use crate::config::{Config, Environment, Flags, Refusal};
 use crate::shutdown::Shutdown;
-use crate::{Failure, dev, migrate, openapi, queues, serve, telemetry, undelivered, work};
+use crate::{Failure, dev, migrate, openapi, queues, serve, signing, telemetry, undelivered, work};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::io::Write as _;
 use std::path::Path;
@@ -50,6 +50,9 @@ enum Command {
     /// Look at the tasks that were given up because no worker finished them, and send them again.
     #[command(subcommand)]
     Undelivered(undelivered::Command),
+    /// Print what webhooks are signed with, for whoever verifies them, and make new keys.
+    #[command(subcommand)]
+    Signing(signing::Command),
     /// Write the OpenAPI documents, or check that the ones on disk are what the code says.
     Openapi(openapi::Options),
     /// Print the effective configuration with the source of each value; secrets are masked.
@@ -106,6 +109,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Undelivered(command) => {
             serving(load(false)?, async |config, _| undelivered::run(config, command).await)
         }
+        Command::Signing(command) => serving(load(false)?, async |config, _| signing::run(config, command).await),
         Command::Migrate => serving(load(false)?, async |config, _| migrate::run(config).await),
     }
 }

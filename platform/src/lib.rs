@@ -11,6 +11,7 @@ mod parts;
 pub mod queues;
 pub mod serve;
 pub mod shutdown;
+pub mod signing;
 pub mod telemetry;
 pub mod undelivered;
 pub mod work;

@@ -1,5 +1,6 @@
 //! What every process builds from its configuration: the store, the clock, the secrets key, the engine.
 
+use crate::cli::refuse;
 use crate::{Config, Failure};
 use engine::{Bus, Clock, Engine, Ids, SecretKey, Store};
 use std::sync::Arc;
@@ -16,6 +17,26 @@ pub(crate) struct Parts {
 pub(crate) async fn connect(url: &str, connections: u32) -> Result<Store, Failure> {
     // The URL may hold a password, so the message names the cause only.
     Store::connect(url, connections).await.map_err(|error| format!("connecting to the database: {error}").into())
+}
+
+/// The deployment's database, or the embedded store that `dev` has made; `who` is the command that looks into it.
+pub(crate) async fn open(config: &Config, who: &str) -> Result<Store, Failure> {
+    // The folder is looked at only without a database: then it is what is meant.
+    let url = match config.database_url(who) {
+        Ok(url) => url.to_owned(),
+        Err(_) => {
+            let file = config.data.join("taskyard.db");
+            if !file.is_file() {
+                return Err(refuse(format!(
+                    "`taskyard {who}` finds no data: `database.url` is not set (DATABASE_URL, --database-url, or `url` under \
+                     `[database]`), and there is no embedded store at `{}` (TASKYARD_DATA or --data says where `dev` keeps it)",
+                    file.display()
+                )));
+            }
+            format!("sqlite://{}", file.display())
+        }
+    };
+    connect(&url, config.database_connections.min(2)).await
 }
 
 impl Parts {
@@ -44,7 +65,7 @@ impl Parts {
     /// The notifier over them.
     pub(crate) fn notifier(&self, config: &Config, bus: Bus) -> notifier::Notifier {
         let options = notifier::Options {
-            allow_loopback: config.settings.webhooks.allow_loopback,
+            webhooks: config.settings.webhooks.clone(),
             slots: config.notifier.slots,
             schedule: notifier::Schedule::new(config.notifier.schedule.clone()),
             sweep: config.settings.sweep,

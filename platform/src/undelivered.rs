@@ -1,11 +1,10 @@
 //! `taskyard undelivered`: the tasks that were given up, for the operator to look at and to send again. It works on the database, beside a
 //! deployment that runs or without one: on `database.url`, or where that is not set on the embedded store of `dev`.
 
-use crate::cli::refuse;
-use crate::parts::{Parts, connect};
+use crate::parts::{Parts, open};
 use crate::{Config, Failure};
 use engine::operation::{Undelivered, UndeliveredFilter};
-use engine::{Bus, Engine, Store};
+use engine::{Bus, Engine};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -56,7 +55,7 @@ pub struct Only {
 /// # Errors
 /// There is no database, it fails, or a task could not be sent again; the others have been.
 pub async fn run(config: Config, command: Command) -> Result<(), Failure> {
-    let store = open(&config).await?;
+    let store = open(&config, "undelivered").await?;
     let engine = Parts::of(&config, store.clone()).await?.engine(&config, Bus::in_process());
     let done = match command {
         Command::List { only: Only { tenant, agent }, json } => {
@@ -69,26 +68,6 @@ pub async fn run(config: Config, command: Command) -> Result<(), Failure> {
     };
     store.close().await;
     done
-}
-
-/// The deployment's database, or the embedded store that `dev` has made.
-async fn open(config: &Config) -> Result<Store, Failure> {
-    // The folder is looked at only without a database: then it is what is meant.
-    let url = match config.database_url("undelivered") {
-        Ok(url) => url.to_owned(),
-        Err(_) => {
-            let file = config.data.join("taskyard.db");
-            if !file.is_file() {
-                return Err(refuse(format!(
-                    "`taskyard undelivered` finds no data: `database.url` is not set (DATABASE_URL, --database-url, or `url` under \
-                     `[database]`), and there is no embedded store at `{}` (TASKYARD_DATA or --data says where `dev` keeps it)",
-                    file.display()
-                )));
-            }
-            format!("sqlite://{}", file.display())
-        }
-    };
-    connect(&url, config.database_connections.min(2)).await
 }
 
 async fn list(engine: &Engine, filter: UndeliveredFilter, json: bool) -> Result<(), Failure> {

@@ -172,6 +172,13 @@ pub(crate) fn header_text(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) 
     }
 }
 
+/// The value of a header: visible ASCII, spaces and tabs, so that it can neither end its header nor be read in two ways.
+fn header_value(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
+    if !value.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        out.push(at.violation("must be visible ASCII, spaces and tabs: it goes into a header"));
+    }
+}
+
 fn bytes(value: &str, most: usize, at: &Path<'_>, out: &mut Vec<Violation>) {
     if value.len() > most {
         out.push(at.violation(format!("must be at most {most} bytes")));
@@ -181,13 +188,13 @@ fn bytes(value: &str, most: usize, at: &Path<'_>, out: &mut Vec<Violation>) {
 /// A push config's token: goes into a header.
 pub(crate) fn token(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
     bytes(value, TOKEN_BYTES, at, out);
-    header_text(value, at, out);
+    header_value(value, at, out);
 }
 
 /// Credentials: go into a header.
 pub(crate) fn credentials(value: &str, at: &Path<'_>, out: &mut Vec<Violation>) {
     bytes(value, CREDENTIALS_BYTES, at, out);
-    header_text(value, at, out);
+    header_value(value, at, out);
 }
 
 /// An HTTP authentication scheme: a token of RFC 9110 §5.6.2.

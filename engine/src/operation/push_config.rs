@@ -269,7 +269,7 @@ impl Engine {
 
     /// Refuse a url that no delivery could go to.
     pub(super) fn check_webhook(&self, field: &str, url: &str) -> Result<(), Error> {
-        match webhook_url::refusal(url, self.settings().webhooks) {
+        match webhook_url::refusal(url, &self.settings().webhooks) {
             Some(refusal) => Err(Error::invalid(field, refusal)),
             None => Ok(()),
         }

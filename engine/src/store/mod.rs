@@ -27,6 +27,7 @@ pub mod ready;
 pub mod secret_key;
 pub mod send_key;
 pub mod session;
+pub mod signing_key;
 pub mod task;
 pub mod undelivered;
 pub mod update_key;

@@ -49,7 +49,7 @@ impl Drop for Folder {
 /// One agent `demo`, loopback webhooks allowed, everything else as by default.
 pub(crate) fn settings() -> Settings {
     let mut settings = Settings::with_agents([Agent::named("demo")]);
-    settings.webhooks = WebhookPolicy { allow_loopback: true };
+    settings.webhooks = WebhookPolicy { allow_loopback: true, ..WebhookPolicy::default() };
     settings
 }
 

@@ -14,6 +14,7 @@ mod place;
 mod receiver;
 mod request;
 mod retry;
+mod signature;
 mod stop;
 mod version;
 

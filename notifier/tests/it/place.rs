@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::address::WebhookPolicy;
 use engine::bus::{Bus, Hint};
 use engine::clock::Clock;
 use engine::secret::SecretKey;
@@ -90,7 +91,8 @@ impl Running {
 
 /// Loopback, and no waiting between attempts.
 pub(crate) fn options() -> Options {
-    Options { allow_loopback: true, schedule: Schedule::new([Duration::ZERO; 11]), ..Options::default() }
+    let webhooks = WebhookPolicy { allow_loopback: true, ..WebhookPolicy::default() };
+    Options { webhooks, schedule: Schedule::new([Duration::ZERO; 11]), ..Options::default() }
 }
 
 impl Place {

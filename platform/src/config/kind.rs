@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use engine::address::{HostPattern, Network};
 use std::net::IpAddr;
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -86,6 +87,10 @@ pub enum Kind {
     Command,
     /// What is shown to nobody.
     Secret,
+    /// Names of hosts, `*.name` for all below one.
+    Hosts,
+    /// Blocks of addresses (CIDR).
+    Networks,
 }
 
 impl Kind {
@@ -113,6 +118,8 @@ impl Kind {
             Kind::MediaTypes => "TYPE,...",
             Kind::Command => "COMMAND",
             Kind::Secret => "SECRET",
+            Kind::Hosts => "HOST,...",
+            Kind::Networks => "NETWORK,...",
         }
     }
 
@@ -148,6 +155,8 @@ impl Kind {
             Kind::MediaTypes => "a list of media types, such as text/plain or image/*".into(),
             Kind::Command => r#"a program and its arguments, such as ["python3", "agent.py"] in the file or 'python3 agent.py' in a flag"#.into(),
             Kind::Secret => "visible ASCII characters without blanks".into(),
+            Kind::Hosts => "a list of host names such as hooks.internal, or *.internal for all below".into(),
+            Kind::Networks => "a list of networks such as 10.1.0.0/16, without bits beyond the length".into(),
         }
     }
 
@@ -170,7 +179,9 @@ impl Kind {
                 Some(words) => Value::List(words.into_iter().map(Value::Text).collect()),
                 None => Value::Text(text.into()),
             },
-            Kind::Names | Kind::MediaTypes | Kind::Origins => list(&|part| Value::Text(part.into())),
+            Kind::Names | Kind::MediaTypes | Kind::Origins | Kind::Hosts | Kind::Networks => {
+                list(&|part| Value::Text(part.into()))
+            }
             _ => Value::Text(text.into()),
         }
     }
@@ -211,6 +222,12 @@ impl Kind {
             (Kind::Secret, Value::Text(text)) => !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()),
             (Kind::MediaTypes, Value::List(list)) => {
                 list.iter().all(|each| matches!(each, Value::Text(text) if is_media_type(text)))
+            }
+            (Kind::Hosts, Value::List(list)) => {
+                list.iter().all(|each| matches!(each, Value::Text(text) if text.parse::<HostPattern>().is_ok()))
+            }
+            (Kind::Networks, Value::List(list)) => {
+                list.iter().all(|each| matches!(each, Value::Text(text) if text.parse::<Network>().is_ok()))
             }
             _ => false,
         }

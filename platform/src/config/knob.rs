@@ -109,7 +109,7 @@ pub static KNOBS: &[Knob] = &[
         "TASKYARD_SECRETS_KEY",
         "secrets-key",
         Kind::Key,
-        "The key that push credentials are encrypted with at rest, such as `openssl rand -base64 32` makes one; every process needs the same. Without one the deployment makes its own and keeps it in its database. It can be set or changed only while no credential is stored. Prefer the variable: other users can see flags.",
+        "The key that push credentials and signing keys are encrypted with at rest, such as `openssl rand -base64 32` makes one; every process needs the same. Without one the deployment makes its own and keeps it in its database. It can be set or changed only while nothing is sealed: no credential and no signing key, of which a tenant has one from its first webhook on. Prefer the variable: other users can see flags.",
     ),
     knob(
         "log.level",
@@ -325,6 +325,30 @@ pub static KNOBS: &[Knob] = &[
     )
     .default("false")
     .dev("true"),
+    knob(
+        "webhooks.allow_http",
+        "TASKYARD_WEBHOOKS_ALLOW_HTTP",
+        "webhooks-allow-http",
+        Kind::Switch,
+        "Whether webhooks may be plain http, which shows whoever carries it what is in a task and the credentials.",
+    )
+    .default("false"),
+    knob(
+        "webhooks.allow_hosts",
+        "TASKYARD_WEBHOOKS_ALLOW_HOSTS",
+        "webhooks-allow-hosts",
+        Kind::Hosts,
+        "Names of receivers that may lead to private networks (10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7), such as hooks.internal, or *.internal for all below.",
+    )
+    .default(""),
+    knob(
+        "webhooks.allow_networks",
+        "TASKYARD_WEBHOOKS_ALLOW_NETWORKS",
+        "webhooks-allow-networks",
+        Kind::Networks,
+        "Networks that are not public and in which receivers may be, such as 10.1.0.0/16, whatever name or literal leads there. Metadata services of clouds are refused in any.",
+    )
+    .default(""),
     knob(
         "webhooks.timeout_seconds",
         "TASKYARD_WEBHOOKS_TIMEOUT_SECONDS",

@@ -307,6 +307,11 @@ fn settings(knobs: &Table, tables: &[Table], tenants: &[Table]) -> Result<Settin
     settings.poll_wait = knobs.seconds("poll.wait_seconds")?;
     settings.key_lifetime = Duration::from_secs(knobs.whole::<u64>("idempotency.hours")? * 3_600);
     settings.sweep = Duration::from_millis(knobs.whole("sweep.milliseconds")?);
-    settings.webhooks = WebhookPolicy { allow_loopback: knobs.switch("webhooks.allow_loopback")? };
+    settings.webhooks = WebhookPolicy {
+        allow_loopback: knobs.switch("webhooks.allow_loopback")?,
+        allow_http: knobs.switch("webhooks.allow_http")?,
+        hosts: knobs.texts("webhooks.allow_hosts")?.iter().filter_map(|host| host.parse().ok()).collect(),
+        networks: knobs.texts("webhooks.allow_networks")?.iter().filter_map(|network| network.parse().ok()).collect(),
+    };
     Ok(settings)
 }

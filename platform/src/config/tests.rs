@@ -235,6 +235,29 @@ fn dev_allows_loopback_receivers_unless_told_otherwise() {
 }
 
 #[test]
+fn the_operator_says_where_webhooks_may_be() {
+    let load = |given: &[(&str, &str)]| Config::load(&Flags::default(), &environment(given), &Folder::new().0, false);
+    let config = load(&[
+        ("TASKYARD_WEBHOOKS_ALLOW_HOSTS", "hooks.internal, *.svc.example"),
+        ("TASKYARD_WEBHOOKS_ALLOW_NETWORKS", "10.1.0.0/16"),
+    ])
+    .unwrap();
+    let webhooks = &config.settings.webhooks;
+    let may = |name, address: &str| webhooks.permits(name, address.parse().unwrap());
+    assert!(may(Some("hooks.internal"), "192.168.1.1") && may(None, "10.1.2.3") && !may(None, "10.2.0.1"));
+    assert!(!webhooks.allow_http && load(&[]).unwrap().settings.webhooks == engine::address::WebhookPolicy::default());
+    for (name, wrong) in [
+        ("TASKYARD_WEBHOOKS_ALLOW_HOSTS", "10.0.0.1"),
+        ("TASKYARD_WEBHOOKS_ALLOW_HOSTS", "*"),
+        ("TASKYARD_WEBHOOKS_ALLOW_NETWORKS", "10.1.0.1/16"),
+        ("TASKYARD_WEBHOOKS_ALLOW_NETWORKS", "hooks.internal"),
+    ] {
+        let refusal = load(&[(name, wrong)]).unwrap_err().to_string();
+        assert!(refusal.contains(name) && refusal.contains(wrong) && refusal.contains("such as"), "{refusal}");
+    }
+}
+
+#[test]
 fn agents_come_from_the_file_and_inherit_the_limits() {
     let text = r#"
         [limits]
