@@ -162,9 +162,9 @@ impl Platform {
         Ok(request)
     }
 
-    /// How many replicas are asked in turn.
+    /// How many replicas there are: those that are asked in turn, and the far one.
     pub(crate) fn replicas(&self) -> usize {
-        self.bases.len()
+        self.bases.len() + usize::from(!self.bases.contains(&self.far))
     }
 
     /// Whether an agent is there.

@@ -192,7 +192,7 @@ impl Bench {
             let (replicas, cores) = (self.platform.replicas(), share * 100.0);
             let each = figures.per_second / replicas as f64;
             Measurement::new("idle", number, figures).note(format!(
-                "transactions while nothing is sent, {each:.1} a second for each of {replicas} replicas polled, \
+                "transactions while nothing is sent, {each:.1} a second for each of {replicas} replicas, \
                  everything that runs included; all processes take {cores:.1} % of a core"
             ))
         }));

@@ -15,19 +15,32 @@ use crate::{database, unwritten};
 /// Shards of one tenant: as many sends of it commit at the same time.
 const SHARDS: i16 = 16;
 
+/// Sends in a row that take from one shard: what is written together then takes from one row or two.
+const IN_A_ROW: u16 = 32;
+
+/// Whose turn it is of a tenant's shards.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    shard: i16,
+    taken: u16,
+}
+
 /// Which shard each tenant's next send takes from. What is remembered is only a hint; the rows decide.
 #[derive(Debug, Default)]
 pub(crate) struct Allowances {
-    next: Mutex<HashMap<Tenant, i16>>,
+    next: Mutex<HashMap<Tenant, Turn>>,
 }
 
 impl Allowances {
     /// A shard to try, in turn. None when this process has not seen the tenant yet.
     pub(crate) fn guess(&self, tenant: &Tenant) -> Option<i16> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        let shard = next.get_mut(tenant)?;
-        *shard = (*shard + 1) % SHARDS;
-        Some(*shard)
+        let turn = next.get_mut(tenant)?;
+        turn.taken += 1;
+        if turn.taken >= IN_A_ROW {
+            *turn = Turn { shard: (turn.shard + 1) % SHARDS, taken: 0 };
+        }
+        Some(turn.shard)
     }
 
     fn remember(&self, tenant: &Tenant, shard: i16) {
@@ -35,7 +48,7 @@ impl Allowances {
         if next.len() > 100_000 {
             next.clear();
         }
-        next.insert(tenant.clone(), shard);
+        next.insert(tenant.clone(), Turn { shard, taken: 0 });
     }
 
     /// A shard that has something left, cutting the tenant's limit first where that is due.

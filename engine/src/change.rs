@@ -58,6 +58,8 @@ pub(crate) struct Change<'a> {
     messages: Vec<task_message::Model>,
     chunks: Vec<task_artifact::Model>,
     artifacts: HashMap<String, KnownArtifact>,
+    /// How many artifacts the store held.
+    stored_artifacts: i32,
     removed_chunks: Vec<(String, i32)>,
 }
 
@@ -71,6 +73,7 @@ impl<'a> Change<'a> {
             work: read.work.clone(),
             read: read.work,
             from: read.task.state,
+            stored_artifacts: read.task.artifact_count,
             task: read.task,
             hand: Hand::Platform,
             events: Vec::new(),
@@ -345,13 +348,13 @@ impl<'a> Change<'a> {
             return TaskAndWork { task: self.task, work: None };
         };
         match &mut self.work {
-            None => write.must_delete(store::work::delete(&read)),
+            None => write.must(store::work::delete(&read)),
             Some(work) => {
                 work.revision += 1;
-                write.must_update(store::work::update(&read, work));
+                write.must(store::work::update(&read, work));
             }
         }
-        write.must_update(store::task::update(&self.task, self.from));
+        write.must(store::task::update(&self.task, self.from));
         for (artifact, through) in &self.removed_chunks {
             write.delete(store::artifact::delete_through(self.task.id, artifact, *through));
         }

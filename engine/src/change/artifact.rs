@@ -91,6 +91,11 @@ impl Change<'_> {
         }))
     }
 
+    /// Whether the store may hold an artifact of that id that this change does not know yet.
+    pub(crate) fn may_be_stored(&self, id: &str) -> bool {
+        self.stored_artifacts > 0 && !self.artifacts.contains_key(id)
+    }
+
     /// What the store knows of an artifact this change is about to write to.
     pub(crate) fn know_artifact(&mut self, id: &str, known: KnownArtifact) {
         self.artifacts.entry(id.to_owned()).or_insert(known);

@@ -155,10 +155,10 @@ impl Engine {
         message
     }
 
-    /// What an update to an artifact must know of it: nothing for the first of a task, else one row.
+    /// What an update to an artifact must know of it: nothing for one that this change makes, else one row.
     async fn look_up_artifact(&self, change: &mut Change<'_>, id: &str) -> Result<(), Error> {
         let task = change.task();
-        if task.artifact_count == 0 || change.state().is_terminal() {
+        if !change.may_be_stored(id) || change.state().is_terminal() {
             return Ok(());
         }
         let last = store::artifact::last_chunk(self.store().read(), task.id, id)

@@ -63,6 +63,7 @@ impl Engine {
                     if let Some(work) = change.work() {
                         write.must_update(store::waiting::update(&message, work));
                     }
+                    hints.extend(change.hints());
                 }
                 continue;
             }

@@ -305,7 +305,7 @@ fn require_task(id: &str) -> Result<(), Error> {
 /// What a config's write stands on: the work row while there is one, so that no event falls between, and the count of configs.
 fn guard(read: &TaskAndWork, before: i32, after: i32, write: &mut Write) {
     if let Some(work) = &read.work {
-        write.must_update(store::work::update(work, &moved_on(work)));
+        write.must(store::work::update(work, &moved_on(work)));
     }
     write.must_update(store::task::update_config_count(read.task.id, before, after));
 }

@@ -309,7 +309,7 @@ impl Engine {
             Some(shard) => shard,
             None => allowances.find(self.store(), tenant, self.settings().tasks_per_tenant, now).await?,
         };
-        write.must_update(store::allowance::take(tenant, shard));
+        write.must(store::allowance::take(tenant, shard));
         Ok(())
     }
 

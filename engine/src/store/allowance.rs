@@ -5,6 +5,8 @@ use sea_orm::sea_query::{Expr, ExprTrait, Query, UpdateStatement};
 use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder};
 use wire::Tenant;
 
+use super::Row;
+
 /// The limit the tenant's allowance was cut from.
 pub async fn tenant<C: ConnectionTrait>(db: &C, tenant: &Tenant) -> Result<Option<tenant::Model>, DbErr> {
     tenant::Entity::of(tenant).one(db).await
@@ -22,14 +24,11 @@ pub async fn shards_with_some<C: ConnectionTrait>(db: &C, tenant: &Tenant) -> Re
 }
 
 /// Take one from a shard that has some.
-pub fn take(tenant: &Tenant, shard: i16) -> UpdateStatement {
-    Query::update()
-        .table(task_allowance::Entity)
-        .value(task_allowance::Column::Remaining, Expr::col(task_allowance::Column::Remaining).sub(1))
-        .and_where(Expr::col(task_allowance::Column::Tenant).eq(tenant.as_str()))
-        .and_where(Expr::col(task_allowance::Column::Shard).eq(shard))
-        .and_where(Expr::col(task_allowance::Column::Remaining).gt(0))
-        .to_owned()
+pub fn take(tenant: &Tenant, shard: i16) -> Row {
+    Row::update(task_allowance::Entity)
+        .take(task_allowance::Column::Remaining, 1)
+        .only_if(task_allowance::Column::Tenant, tenant.as_str())
+        .only_if(task_allowance::Column::Shard, shard)
 }
 
 /// Set a shard that holds `from`.

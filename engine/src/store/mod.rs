@@ -24,9 +24,11 @@ pub mod length;
 pub mod message;
 pub mod push;
 pub mod ready;
+mod row;
 pub mod secret_key;
 pub mod send_key;
 pub mod session;
+mod share;
 pub mod signing_key;
 pub mod task;
 pub mod undelivered;
@@ -35,13 +37,18 @@ pub mod waiting;
 pub mod work;
 mod write;
 
+pub use row::Row;
 pub use write::{Write, WriteError};
+
+use share::Share;
 
 /// Where everything is kept.
 #[derive(Debug, Clone)]
 pub struct Store {
     db: DatabaseConnection,
     locking: Arc<Mutex<Locking>>,
+    /// Where there is more than one writer.
+    share: Option<Share>,
     one_writer: bool,
     memory: bool,
     statements: Arc<AtomicU64>,
@@ -83,8 +90,9 @@ impl Store {
         let memory = url.starts_with("sqlite::memory:");
         let one_writer = url.starts_with("sqlite:");
         let mut options = ConnectOptions::new(url);
+        let alone = if one_writer { connections } else { connections.saturating_sub(share::connections(connections)) };
         options
-            .max_connections(if memory { 1 } else { connections })
+            .max_connections(if memory { 1 } else { alone.max(1) })
             .min_connections(1)
             .acquire_timeout(Duration::from_secs(10))
             .connect_timeout(Duration::from_secs(10))
@@ -105,10 +113,17 @@ impl Store {
         }
         let statements = Arc::<AtomicU64>::default();
         let db = counted(Database::connect(options.clone()).await?, &statements);
+        let share = match one_writer {
+            true => None,
+            false => {
+                let shared = counted(Database::connect(sharing(&options, connections)).await?, &statements);
+                Some(Share::new(shared, db.clone()))
+            }
+        };
         options.max_connections(1);
         let connection = memory.then(|| db.clone());
         let locking = Arc::new(Mutex::new(Locking { options, connection }));
-        Ok(Store { db, locking, one_writer, memory, statements })
+        Ok(Store { db, locking, share, one_writer, memory, statements })
     }
 
     /// Whether there is one connection for everything: a database in memory. Whoever holds a transaction there must not read beside it.
@@ -129,7 +144,13 @@ impl Store {
         if write.is_empty() {
             return Ok(());
         }
-        if self.one_writer { self.lock().await?.write(write).await } else { write.run(&self.db).await }
+        if self.one_writer {
+            return self.lock().await?.write(write).await;
+        }
+        match self.share.as_ref().zip(write.kinds(share::SMALL)) {
+            Some((share, kinds)) => share.write(kinds, write).await,
+            None => write.run(&self.db).await,
+        }
     }
 
     /// One statement that writes and yields rows, in a commit of its own.
@@ -177,7 +198,8 @@ impl Store {
     /// Close every connection once its statement is done.
     pub async fn close(&self) {
         let locking = self.locking.lock().await.connection.take();
-        for db in locking.into_iter().chain([self.db.clone()]) {
+        let shared = self.share.as_ref().map(|share| share.shared.clone());
+        for db in locking.into_iter().chain(shared).chain([self.db.clone()]) {
             if let Err(error) = db.close().await {
                 tracing::debug!(%error, "closing the database");
             }
@@ -192,6 +214,17 @@ fn counted(mut db: DatabaseConnection, statements: &Arc<AtomicU64>) -> DatabaseC
         statements.fetch_add(1, Ordering::Relaxed);
     });
     db
+}
+
+/// Connections for writes that go together, made when they are needed.
+fn sharing(options: &ConnectOptions, connections: u32) -> ConnectOptions {
+    let mut sharing = options.clone();
+    sharing
+        .max_connections(share::connections(connections))
+        .min_connections(0)
+        .connect_lazy(true)
+        .map_sqlx_postgres_opts(|postgres| postgres.options([("lock_timeout", share::LOCK_TIMEOUT)]));
+    sharing
 }
 
 impl Locked {

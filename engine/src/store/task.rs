@@ -9,6 +9,7 @@ use sea_orm::{
 use uuid::Uuid;
 use wire::Tenant;
 
+use super::Row;
 use super::ids::padded;
 
 /// A task and, while it is not terminal, its work row, read in one statement.
@@ -238,26 +239,24 @@ pub async fn list_for_agents<C: ConnectionTrait>(
 }
 
 /// Everything of a task that a write may have changed, upon the state it was decided on: the table of moves permits it from there only.
-pub fn update(task: &task::Model, from: i16) -> UpdateStatement {
-    Query::update()
-        .table(task::Entity)
-        .value(task::Column::State, task.state)
-        .value(task::Column::StatusMessage, task.status_message.clone())
-        .value(task::Column::StatusKept, task.status_kept)
-        .value(task::Column::StatusAt, task.status_at)
-        .value(task::Column::Generation, task.generation)
-        .value(task::Column::HistoryCount, task.history_count)
-        .value(task::Column::HistoryBytes, task.history_bytes)
-        .value(task::Column::ClientSeq, task.client_seq)
-        .value(task::Column::AnsweredSeq, task.answered_seq)
-        .value(task::Column::ArtifactCount, task.artifact_count)
-        .value(task::Column::ArtifactBytes, task.artifact_bytes)
-        .value(task::Column::ConfigCount, task.config_count)
-        .value(task::Column::Cancelable, task.cancelable)
-        .value(task::Column::OutputModes, task.output_modes.clone())
-        .and_where(Expr::col(task::Column::Id).eq(task.id))
-        .and_where(Expr::col(task::Column::State).eq(from))
-        .to_owned()
+pub fn update(task: &task::Model, from: i16) -> Row {
+    Row::update(task::Entity)
+        .set(task::Column::State, task.state)
+        .set(task::Column::StatusMessage, task.status_message.clone())
+        .set(task::Column::StatusKept, task.status_kept)
+        .set(task::Column::StatusAt, task.status_at)
+        .set(task::Column::Generation, task.generation)
+        .set(task::Column::HistoryCount, task.history_count)
+        .set(task::Column::HistoryBytes, task.history_bytes)
+        .set(task::Column::ClientSeq, task.client_seq)
+        .set(task::Column::AnsweredSeq, task.answered_seq)
+        .set(task::Column::ArtifactCount, task.artifact_count)
+        .set(task::Column::ArtifactBytes, task.artifact_bytes)
+        .set(task::Column::ConfigCount, task.config_count)
+        .set(task::Column::Cancelable, task.cancelable)
+        .set(task::Column::OutputModes, task.output_modes.clone())
+        .only_if(task::Column::Id, task.id)
+        .only_if(task::Column::State, from)
 }
 
 /// Set the number of configs of a task that stands at `from`: the guard of configs on a finished task, which has no work row.

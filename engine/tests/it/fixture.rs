@@ -114,9 +114,20 @@ impl Fixture {
 
     /// Another process on the same file, with connections of its own.
     pub(crate) async fn reopen(&self) -> Engine {
-        let folder = &self.folder.as_ref().unwrap().0;
-        let store = Store::connect(&format!("sqlite://{}/t.db", folder.display()), 2).await.unwrap();
-        assemble(&store, &self.clock, &self.secrets, self.settings.clone())
+        assemble(&self.another_store().await, &self.clock, &self.secrets, self.settings.clone())
+    }
+
+    /// The same database by connections of its own.
+    pub(crate) async fn another_store(&self) -> Store {
+        let url = match (&self.folder, &self.server) {
+            (Some(folder), _) => format!("sqlite://{}/t.db", folder.0.display()),
+            (_, Some((_, name))) => {
+                let url = std::env::var("TASKYARD_TEST_POSTGRES").unwrap();
+                format!("{}/{name}", url.rsplit_once('/').unwrap().0)
+            }
+            (None, None) => panic!("a database in memory has one connection"),
+        };
+        Store::connect(&url, 2).await.unwrap()
     }
 
     /// Another process that does what it is asked and nothing on its own, with connections of its own.

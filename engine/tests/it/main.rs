@@ -13,6 +13,7 @@ mod push_configs;
 mod quotas;
 mod sends;
 mod sessions;
+mod shared_writes;
 mod streams;
 mod undelivered;
 mod update_keys;
