@@ -29,16 +29,27 @@ pub struct Poll {
     pub worker: Option<String>,
 }
 
+/// What polls have in common that one claim serves.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Want {
+    agents: Vec<String>,
+    start: bool,
+}
+
 #[derive(Debug)]
 struct Entry {
-    poll: Poll,
+    max: usize,
+    worker: Option<String>,
     answer: oneshot::Sender<Vec<Lease>>,
 }
 
-/// The polls that wait, oldest first.
+/// The polls that wait, by what they want and oldest first: a look at a thousand of them touches those only that something is ready for.
+type Entries = HashMap<Want, Vec<Entry>>;
+
+/// The polls that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    waiting: Mutex<Vec<Entry>>,
+    waiting: Mutex<Entries>,
     /// Odd while the claimer looks, even while it rests; grows at each change.
     looks: watch::Sender<u64>,
 }
@@ -84,58 +95,56 @@ impl Drop for Waiting {
     }
 }
 
-/// Polls that one claim serves: they want the same.
+/// Polls that one claim serves.
 #[derive(Debug)]
 struct Group {
-    agents: Vec<String>,
-    start: bool,
+    want: Want,
     entries: Vec<Entry>,
 }
 
 impl Queue {
-    fn open(&self) -> MutexGuard<'_, Vec<Entry>> {
-        // A panic cannot leave the list half written.
+    fn open(&self) -> MutexGuard<'_, Entries> {
+        // A panic cannot leave the lists half written.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Take a place. Also yields the claimer's look after which this poll has been looked for.
     fn enter(&self, poll: Poll) -> (oneshot::Receiver<Vec<Lease>>, u64) {
         let (answer, receiver) = oneshot::channel();
+        let Poll { agents, max, start, worker } = poll;
         let mut waiting = self.open();
-        waiting.retain(|entry| !entry.answer.is_closed());
-        waiting.push(Entry { poll, answer });
+        let entries = waiting.entry(Want { agents, start }).or_default();
+        entries.retain(|entry| !entry.answer.is_closed());
+        entries.push(Entry { max, worker, answer });
         let looks = *self.looks.borrow();
         // A look that is under way may have begun without this poll; then it is the one after it.
         (receiver, looks + if looks.is_multiple_of(2) { 2 } else { 3 })
     }
 
     fn is_empty(&self) -> bool {
-        self.open().iter().all(|entry| entry.answer.is_closed())
+        self.open().values().flatten().all(|entry| entry.answer.is_closed())
     }
 
-    /// Take everybody who waits, by what they want.
+    /// Take everybody who waits for what is ready.
     fn take(&self, ready: impl Fn(&[String]) -> bool) -> Vec<Group> {
-        let entries = std::mem::take(&mut *self.open());
-        let mut groups: HashMap<(Vec<String>, bool), Vec<Entry>> = HashMap::new();
-        for entry in entries.into_iter().filter(|entry| !entry.answer.is_closed()) {
-            groups.entry((entry.poll.agents.clone(), entry.poll.start)).or_default().push(entry);
-        }
-        let (mut served, mut back) = (Vec::new(), Vec::new());
-        for ((agents, start), entries) in groups {
-            if ready(&agents) {
-                served.push(Group { agents, start, entries });
-            } else {
-                back.extend(entries);
-            }
-        }
-        self.put_back(back);
-        served
+        let mut waiting = self.open();
+        waiting.retain(|_, entries| {
+            entries.retain(|entry| !entry.answer.is_closed());
+            !entries.is_empty()
+        });
+        let served: Vec<Want> = waiting.keys().filter(|want| ready(&want.agents)).cloned().collect();
+        let group = |want: Want| waiting.remove(&want).map(|entries| Group { want, entries });
+        served.into_iter().filter_map(group).collect()
     }
 
-    fn put_back(&self, entries: Vec<Entry>) {
+    fn put_back(&self, want: Want, entries: Vec<Entry>) {
+        if entries.is_empty() {
+            return;
+        }
         let mut waiting = self.open();
-        let newer = std::mem::replace(&mut *waiting, entries);
-        waiting.extend(newer);
+        let place = waiting.entry(want).or_default();
+        let newer = std::mem::replace(place, entries);
+        place.extend(newer);
     }
 }
 
@@ -220,21 +229,21 @@ impl Engine {
             return more;
         }
         for group in self.inner.queue.take(|agents| ready.take(agents)) {
-            let wants: Vec<usize> = group.entries.iter().map(|entry| entry.poll.max).collect();
+            let wants: Vec<usize> = group.entries.iter().map(|entry| entry.max).collect();
             let turns = turns(&wants, CLAIM);
-            let workers: Vec<Option<String>> = turns.iter().map(|n| group.entries[*n].poll.worker.clone()).collect();
-            match self.claim(&group.agents, group.start, &workers).await {
+            let workers: Vec<Option<String>> = turns.iter().map(|n| group.entries[*n].worker.clone()).collect();
+            match self.claim(&group.want.agents, group.want.start, &workers).await {
                 Ok((leases, full)) => {
                     if full {
-                        ready.add(group.agents.iter().cloned());
+                        ready.add(group.want.agents.iter().cloned());
                         more = true;
                     }
                     self.hand_out(group, &turns, leases).await;
                 }
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "claiming ready tasks");
-                    ready.add(group.agents.iter().cloned());
-                    self.inner.queue.put_back(group.entries);
+                    ready.add(group.want.agents.iter().cloned());
+                    self.inner.queue.put_back(group.want, group.entries);
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }
             }
@@ -255,7 +264,7 @@ impl Engine {
                 self.give_back(unwanted).await;
             }
         }
-        self.inner.queue.put_back(back);
+        self.inner.queue.put_back(group.want, back);
     }
 }
 
@@ -279,7 +288,7 @@ mod tests {
         let _idle = queue.enter(poll("c"));
         let groups = queue.take(|agents| agents != ["c"]);
         assert_eq!(groups.len(), 1);
-        assert_eq!(groups[0].agents, ["b"]);
+        assert_eq!(groups[0].want.agents, ["b"]);
         assert!(!queue.is_empty(), "the poll nothing is ready for waits on");
     }
 }
