@@ -167,11 +167,11 @@ async fn an_agent_without_webhooks_refuses_them(setup: Setup) {
         let client = platform.client().of("", "deaf").over(binding);
         let mut params = text("work");
         params["configuration"] =
-            json!({"returnImmediately": true, "taskPushNotificationConfig": hook("http://127.0.0.1:9/")});
+            json!({"returnImmediately": true, "taskPushNotificationConfig": hook("http://127.0.0.1:2/")});
         assert_eq!(client.refused("SendMessage", params).await.reason, "PUSH_NOTIFICATION_NOT_SUPPORTED");
         let task = client.start(text("work")).await;
         for (operation, params) in [
-            ("CreateTaskPushNotificationConfig", config(&task, "x", "http://127.0.0.1:9/")),
+            ("CreateTaskPushNotificationConfig", config(&task, "x", "http://127.0.0.1:2/")),
             ("GetTaskPushNotificationConfig", of(&task, "x")),
             ("ListTaskPushNotificationConfigs", json!({"taskId": task["id"]})),
             ("DeleteTaskPushNotificationConfig", of(&task, "x")),

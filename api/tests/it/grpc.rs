@@ -29,12 +29,12 @@ async fn every_method_answers() {
         (&listed["tasks"][0]["id"], &listed["totalSize"], &listed["pageSize"]),
         (&json!(id), &json!(1), &json!(50))
     );
-    let hook = json!({"taskId": id, "id": "hook", "url": "http://127.0.0.1:9/", "token": "secret"});
+    let hook = json!({"taskId": id, "id": "hook", "url": "http://127.0.0.1:2/", "token": "secret"});
     let created = remote.call("CreateTaskPushNotificationConfig", hook).await.unwrap();
     assert_eq!((&created["id"], &created["token"]), (&json!("hook"), &json!("secret")));
     let named = json!({"taskId": id, "id": "hook"});
     let got = remote.call("GetTaskPushNotificationConfig", named.clone()).await.unwrap();
-    assert_eq!((&got["url"], &got["token"]), (&json!("http://127.0.0.1:9/"), &Value::Null));
+    assert_eq!((&got["url"], &got["token"]), (&json!("http://127.0.0.1:2/"), &Value::Null));
     let listed = remote.call("ListTaskPushNotificationConfigs", json!({"taskId": id})).await.unwrap();
     assert_eq!(listed["configs"][0]["id"], "hook");
     assert_eq!(remote.call("DeleteTaskPushNotificationConfig", named.clone()).await.unwrap(), json!({}));
@@ -89,7 +89,7 @@ async fn the_tenant_field_is_a_routing_key() {
         let id = text(&sent["task"]["id"]);
         let got = platform.get(&format!("{base}/tasks/{id}")).await;
         assert_eq!(got.body["id"], json!(id), "{key}: {got:?}");
-        let hook = json!({"tenant": key, "taskId": id, "url": "http://127.0.0.1:9/"});
+        let hook = json!({"tenant": key, "taskId": id, "url": "http://127.0.0.1:2/"});
         let created = remote.call("CreateTaskPushNotificationConfig", hook).await.unwrap();
         assert_eq!(created["tenant"].as_str().unwrap_or_default(), key);
         let listed =

@@ -236,7 +236,7 @@ async fn the_agents_views_show_every_tenant_and_no_secret() {
     let platform = platform().await;
     let send = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "x"}]}, "configuration": {
         "returnImmediately": true,
-        "taskPushNotificationConfig": {"url": "http://127.0.0.1:9/", "token": "hidden", "authentication": {"scheme": "Bearer", "credentials": "hidden"}},
+        "taskPushNotificationConfig": {"url": "http://127.0.0.1:2/", "token": "hidden", "authentication": {"scheme": "Bearer", "credentials": "hidden"}},
     }});
     for base in ["", "/acme", "/agents/other"] {
         assert_eq!(platform.post(&format!("{base}/message:send"), send.clone()).await.status, 200);

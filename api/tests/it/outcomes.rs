@@ -42,7 +42,7 @@ const NO_TYPE: (u16, i32, &str) = (400, -32005, "CONTENT_TYPE_NOT_SUPPORTED");
 const NO_TASK: (u16, i32, &str) = (404, -32001, "TASK_NOT_FOUND");
 
 fn hooked(mut send: Value) -> Value {
-    send["configuration"]["taskPushNotificationConfig"] = json!({"url": "http://127.0.0.1:9/", "token": "secret"});
+    send["configuration"]["taskPushNotificationConfig"] = json!({"url": "http://127.0.0.1:2/", "token": "secret"});
     send
 }
 
@@ -122,7 +122,7 @@ async fn limits_are_kept() {
     let listed = platform.get(&configs).await;
     let known = text(&listed.body["configs"][0]["id"]);
     let before = platform.rows().await;
-    let url = "http://127.0.0.1:9/two";
+    let url = "http://127.0.0.1:2/two";
     let over = platform.post(&configs, json!({"url": url})).await;
     assert_eq!((over.status, over.reason()), (429, "RESOURCE_EXHAUSTED"));
     let over = platform.rpc("CreateTaskPushNotificationConfig", json!({"taskId": id, "url": url, "id": "b"})).await;
@@ -170,7 +170,7 @@ async fn a_config_lives_from_creation_to_deletion_and_only_creation_shows_its_se
     let id = text(&platform.submit().await["id"]);
     let configs = format!("/tasks/{id}/pushNotificationConfigs");
     let authentication = json!({"scheme": "Bearer", "credentials": "hidden"});
-    let given = json!({"url": "http://127.0.0.1:9/", "token": "hidden", "authentication": authentication});
+    let given = json!({"url": "http://127.0.0.1:2/", "token": "hidden", "authentication": authentication});
     let assigned = platform.post(&configs, given).await;
     assert_eq!((assigned.status, &assigned.body["token"]), (200, &json!("hidden")), "{assigned:?}");
     assert_eq!(assigned.body["authentication"]["credentials"], "hidden");

@@ -36,7 +36,7 @@ async fn every_path_leads_to_its_operation_for_every_tenant() {
         let created = platform.post(&format!("{base}/message:send"), immediately(json!({}))).await;
         assert_eq!(created.status, 200, "{base}: {created:?}");
         let id = text(&created.body["task"]["id"]);
-        let url = json!({"id": "hook", "url": "http://127.0.0.1:9/"});
+        let url = json!({"id": "hook", "url": "http://127.0.0.1:2/"});
         let made = platform.post(&format!("{base}/tasks/{id}/pushNotificationConfigs"), url).await;
         assert_eq!(made.status, 200, "{base}: {made:?}");
         assert_eq!(made.body["tenant"].as_str(), tenant, "{base}: {made:?}");
@@ -45,7 +45,7 @@ async fn every_path_leads_to_its_operation_for_every_tenant() {
             let path = format!("{base}{}", path.replace("{task_id=*}", &id));
             let body = match *operation {
                 "SendMessage" | "SendStreamingMessage" => immediately(json!({})),
-                "CreateTaskPushNotificationConfig" => json!({"url": "http://127.0.0.1:9/"}),
+                "CreateTaskPushNotificationConfig" => json!({"url": "http://127.0.0.1:2/"}),
                 _ => Value::Null,
             };
             if *operation == "SendStreamingMessage" {

@@ -369,7 +369,7 @@ on_every_store! {
     async fn an_inline_config_waits_sealed(f: Fixture) {
         let engine = direct(&f, LONG);
         let mut body = json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hi"}]}});
-        body["configuration"] = json!({"taskPushNotificationConfig": {"url": "http://127.0.0.1:9/", "token": "hush"}});
+        body["configuration"] = json!({"taskPushNotificationConfig": {"url": "http://127.0.0.1:2/", "token": "hush"}});
         let sender = ask_as(&engine, caller(&engine, "acme"), None, request(body.clone()));
         let lease = lease_one(&engine).await;
         assert_eq!(f.count("push_config").await, 0);
@@ -378,7 +378,7 @@ on_every_store! {
         let task = task_of(sender.await.unwrap().unwrap());
         assert_eq!((f.count("push_config").await, f.count("push_delivery").await), (1, 3));
         let listed = engine.list_push_configs(&caller(&engine, "acme"), serde_json::from_value(json!({"taskId": task.id})).unwrap()).await.unwrap();
-        assert_eq!(listed.configs[0].url, "http://127.0.0.1:9/");
+        assert_eq!(listed.configs[0].url, "http://127.0.0.1:2/");
         // It means nothing for an answer that is a message.
         let sender = ask_as(&engine, caller(&engine, "acme"), None, request(body));
         let lease = lease_one(&engine).await;

@@ -71,7 +71,7 @@ on_every_store! {
         for _ in 0..12 {
             let (engine, id) = (engine.clone(), task.id.clone());
             creators.spawn(async move {
-                let config = serde_json::from_value(json!({"taskId": id, "url": "http://127.0.0.1:9/"})).unwrap();
+                let config = serde_json::from_value(json!({"taskId": id, "url": "http://127.0.0.1:2/"})).unwrap();
                 engine.create_push_config(&caller(&engine, ""), config).await.map_err(|error| error.kind)
             });
         }

@@ -126,7 +126,7 @@ class Suite:
     def check_push_configs(self) -> None:
         task = self.sent("wait 30", at_once=True)
         config = models.TaskPushNotificationConfig(
-            url="http://127.0.0.1:9/hook",
+            url="http://127.0.0.1:2/hook",
             token="t-1",
             authentication=models.AuthenticationInfo(scheme="Bearer", credentials="secret"),
         )

@@ -124,7 +124,7 @@ const checks: Record<string, () => Promise<void>> = {
     const { id: task_id } = await send('wait 30', true);
     const params = { header, path: { task_id } };
     const body: Schemas['TaskPushNotificationConfig'] = {
-      url: 'http://127.0.0.1:9/hook',
+      url: 'http://127.0.0.1:2/hook',
       token: 't-1',
       authentication: { scheme: 'Bearer', credentials: 'secret' },
     };

@@ -11,9 +11,9 @@ pub(crate) fn good() -> Vec<(Method, &'static str, Value)> {
         {"data": {"n": [1, null, 0.5]}}], "metadata": {"k": {}}, "extensions": ["urn:x"], "referenceTaskIds": ["r"]});
     let send = json!({"tenant": "t", "message": message, "metadata": {"a": "b"}, "configuration": {
         "returnImmediately": true, "historyLength": 1, "acceptedOutputModes": ["text/plain"],
-        "taskPushNotificationConfig": {"url": "http://127.0.0.1:9/", "token": "t", "authentication": {"scheme": "Bearer", "credentials": "c"}}}});
+        "taskPushNotificationConfig": {"url": "http://127.0.0.1:2/", "token": "t", "authentication": {"scheme": "Bearer", "credentials": "c"}}}});
     let named = json!({"tenant": "t", "id": task, "historyLength": 1, "metadata": {}});
-    let config = json!({"taskId": task, "id": "c", "url": "http://127.0.0.1:9/", "pageSize": 1, "pageToken": ""});
+    let config = json!({"taskId": task, "id": "c", "url": "http://127.0.0.1:2/", "pageSize": 1, "pageToken": ""});
     let list = json!({"pageSize": 1, "pageToken": "", "status": "TASK_STATE_WORKING", "contextId": "c", "historyLength": 0,
         "statusTimestampAfter": "2026-01-01T00:00:00.000Z", "includeArtifacts": true});
     let mut all = vec![
@@ -42,13 +42,13 @@ pub(crate) fn good() -> Vec<(Method, &'static str, Value)> {
     let parts = json!([{"kind": "text", "text": "a"}, {"kind": "file", "file": {"bytes": "aGk=", "mimeType": "image/png"}}, {"kind": "data", "data": {"k": 1}}]);
     let message = json!({"kind": "message", "messageId": "m", "role": "user", "contextId": "c", "parts": parts, "metadata": {"k": {}}});
     let configuration = json!({"blocking": false, "historyLength": 1, "acceptedOutputModes": ["text/plain"],
-        "pushNotificationConfig": {"id": "c", "url": "http://127.0.0.1:9/", "authentication": {"schemes": ["Bearer"]}}});
+        "pushNotificationConfig": {"id": "c", "url": "http://127.0.0.1:2/", "authentication": {"schemes": ["Bearer"]}}});
     let old = json!({"message": message, "configuration": configuration, "metadata": {"a": "b"}});
     let content = json!([{"text": "a"}, {"file": {"fileWithBytes": "aGk=", "mimeType": "image/png"}}, {"data": {"data": {"k": 1}}}]);
     let plain = json!({"message": {"messageId": "m", "role": "ROLE_USER", "content": content}, "configuration": {"blocking": false}});
     all.push((Method::POST, "/v1/message:send", plain.clone()));
     all.push((Method::POST, "/v1/message:stream", plain));
-    let set = json!({"taskId": task, "pushNotificationConfig": {"url": "http://127.0.0.1:9/", "token": "t"}});
+    let set = json!({"taskId": task, "pushNotificationConfig": {"url": "http://127.0.0.1:2/", "token": "t"}});
     let olds = [
         ("message/send", old.clone()),
         ("message/stream", old),

@@ -143,7 +143,7 @@ async fn refusals_are_the_same_in_every_binding() {
         (("CancelTask", json!({"id": nil})), TaskNotFound, &[]),
         (("SubscribeToTask", json!({"id": nil})), TaskNotFound, &[]),
         (("SubscribeToTask", json!({"id": done})), UnsupportedOperation, &[]),
-        (("CreateTaskPushNotificationConfig", json!({"taskId": nil, "url": "http://127.0.0.1:9/"})), TaskNotFound, &[]),
+        (("CreateTaskPushNotificationConfig", json!({"taskId": nil, "url": "http://127.0.0.1:2/"})), TaskNotFound, &[]),
         (("CreateTaskPushNotificationConfig", json!({"taskId": open, "url": "ftp://x/"})), InvalidParams, &["url"]),
         (("GetTaskPushNotificationConfig", json!({"taskId": open, "id": "none"})), TaskNotFound, &[]),
         (("ListTaskPushNotificationConfigs", json!({"taskId": nil})), TaskNotFound, &[]),
@@ -186,7 +186,7 @@ async fn what_an_agent_does_not_do_is_refused_alike() {
     }
     let list = ("ListTaskPushNotificationConfigs", json!({"taskId": task}));
     refused(both, list, PushNotificationNotSupported, &[]).await;
-    refused(both, ("SendMessage", hooked("http://127.0.0.1:9/")), PushNotificationNotSupported, &[]).await;
+    refused(both, ("SendMessage", hooked("http://127.0.0.1:2/")), PushNotificationNotSupported, &[]).await;
     refused(both, ("SendStreamingMessage", immediately(json!({}))), UnsupportedOperation, &[]).await;
     refused(both, ("SubscribeToTask", json!({"id": task})), UnsupportedOperation, &[]).await;
     refused(both, send(json!({"contextId": "mine"})), InvalidParams, &["message.contextId"]).await;

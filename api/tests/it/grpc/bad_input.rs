@@ -87,7 +87,7 @@ async fn no_bytes_are_a_fault_of_ours() {
         ),
         (
             "CreateTaskPushNotificationConfig",
-            encode("CreateTaskPushNotificationConfig", json!({"taskId": "x", "url": "http://127.0.0.1:9/"})),
+            encode("CreateTaskPushNotificationConfig", json!({"taskId": "x", "url": "http://127.0.0.1:2/"})),
         ),
     ];
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;

@@ -80,7 +80,7 @@ async fn the_bindings_give_the_same_json_for_the_same_config_and_the_same_events
         answers.remove(0)
     };
     let authentication = json!({"scheme": "Bearer", "credentials": "hidden"});
-    let hook = json!({"url": "http://127.0.0.1:9/ä?b=c", "token": "t", "authentication": authentication});
+    let hook = json!({"url": "http://127.0.0.1:2/ä?b=c", "token": "t", "authentication": authentication});
     let mut send = immediately(json!({}));
     send["configuration"]["taskPushNotificationConfig"] = hook.clone();
     let Told::Done(sent) = by(Binding::Rest, "SendMessage", &send, "").await else { panic!("no task") };

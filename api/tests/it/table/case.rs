@@ -55,7 +55,7 @@ pub(crate) struct World<'a, E> {
 }
 
 fn hook() -> Value {
-    json!({"url": "http://127.0.0.1:9/hook", "token": "secret"})
+    json!({"url": "http://127.0.0.1:2/hook", "token": "secret"})
 }
 
 fn hooked(mut send: Value) -> Value {

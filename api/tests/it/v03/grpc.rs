@@ -31,14 +31,14 @@ async fn every_method_answers() {
     let name = format!("tasks/{id}");
     let got = call(&remote, "GetTask", json!({"name": name, "historyLength": 1})).await.unwrap();
     assert_eq!((&got["id"], &got["status"]["state"]), (&json!(id), &json!("TASK_STATE_SUBMITTED")));
-    let hook = json!({"id": "hook", "url": "http://127.0.0.1:9/", "token": "secret",
+    let hook = json!({"id": "hook", "url": "http://127.0.0.1:2/", "token": "secret",
         "authentication": {"schemes": ["Bearer"], "credentials": "hidden"}});
     let create = json!({"parent": name, "configId": "hook", "config": {"pushNotificationConfig": hook}});
     let created = call(&remote, "CreateTaskPushNotificationConfig", create).await.unwrap();
     let config = format!("{name}/pushNotificationConfigs/hook");
     assert_eq!((&created["name"], &created["pushNotificationConfig"]), (&json!(config), &hook));
     let got = call(&remote, "GetTaskPushNotificationConfig", json!({"name": config})).await.unwrap();
-    assert_eq!(got["pushNotificationConfig"]["url"], "http://127.0.0.1:9/");
+    assert_eq!(got["pushNotificationConfig"]["url"], "http://127.0.0.1:2/");
     let listed = call(&remote, "ListTaskPushNotificationConfig", json!({"parent": name})).await.unwrap();
     assert_eq!(listed["configs"][0]["name"], json!(config));
     let gone = call(&remote, "DeleteTaskPushNotificationConfig", json!({"name": config})).await.unwrap();

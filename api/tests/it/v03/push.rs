@@ -13,7 +13,7 @@ async fn the_version_is_kept_with_the_config() {
     let platform = platform().await;
     let remote = Remote::of(&platform.engine).await;
     let id = text(&platform.submit().await["id"]);
-    let hook = |name: &str| json!({"id": name, "url": "http://127.0.0.1:9/"});
+    let hook = |name: &str| json!({"id": name, "url": "http://127.0.0.1:2/"});
     let inline = |mut send: serde_json::Value, name: &str, member: &str| {
         send["configuration"][member] = hook(name);
         send

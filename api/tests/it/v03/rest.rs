@@ -22,7 +22,7 @@ async fn every_path_answers_in_the_protos_dialect_below_every_base() {
         assert_eq!((&got.body["id"], got.body["history"].as_array().map(Vec::len)), (&json!(id), Some(1)), "{got:?}");
         assert_eq!(platform.get(&format!("{base}/tasks/{id}")).await.status, 200, "{base}");
         let configs = at(&format!("/tasks/{id}/pushNotificationConfigs"));
-        let url = "http://127.0.0.1:9/";
+        let url = "http://127.0.0.1:2/";
         let name = |config: &str| format!("tasks/{id}/pushNotificationConfigs/{config}");
         // The proto's request, its `config`, and what lies in that.
         for (config, body) in [

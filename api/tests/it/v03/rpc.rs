@@ -19,7 +19,7 @@ async fn every_method_answers_the_bare_object() {
     let id = text(&task["id"]);
     let got = platform.old_rpc("tasks/get", json!({"id": id, "historyLength": 1})).await;
     assert_eq!((&got.body["result"]["id"], &got.body["result"]["kind"]), (&json!(id), &json!("task")), "{got:?}");
-    let config = json!({"id": "c", "url": "http://127.0.0.1:9/", "token": "secret",
+    let config = json!({"id": "c", "url": "http://127.0.0.1:2/", "token": "secret",
         "authentication": {"schemes": ["Bearer", "Basic"], "credentials": "hidden"}});
     let set = json!({"taskId": id, "pushNotificationConfig": config});
     let set = platform.old_rpc("tasks/pushNotificationConfig/set", set).await;
@@ -28,7 +28,7 @@ async fn every_method_answers_the_bare_object() {
     assert_eq!(made["pushNotificationConfig"]["authentication"]["schemes"], json!(["Bearer"]));
     for params in [json!({"id": id, "pushNotificationConfigId": "c"}), json!({"id": id})] {
         let got = platform.old_rpc("tasks/pushNotificationConfig/get", params).await;
-        assert_eq!(got.body["result"]["pushNotificationConfig"]["url"], "http://127.0.0.1:9/", "{got:?}");
+        assert_eq!(got.body["result"]["pushNotificationConfig"]["url"], "http://127.0.0.1:2/", "{got:?}");
         assert!(!got.body.to_string().contains("hidden"));
     }
     let listed = platform.old_rpc("tasks/pushNotificationConfig/list", json!({"id": id})).await;

@@ -141,7 +141,7 @@ async fn stream(suite: &Suite) {
 async fn push_configs(suite: &Suite) {
     let task = send(&suite.client, vec![part("wait 30")], true).await;
     let config =
-        TaskPushNotificationConfig::builder().url("http://127.0.0.1:9/hook").token(Some("t-1".parse().unwrap()));
+        TaskPushNotificationConfig::builder().url("http://127.0.0.1:2/hook").token(Some("t-1".parse().unwrap()));
     let create = suite.client.create_task_push_notification_config().a2a_version(VERSION).task_id(task.id.clone());
     let created = create.body(config).send().await.unwrap();
     let id = created.id.clone().unwrap();
