@@ -155,6 +155,7 @@ impl Engine {
             () = self.sweep_watchers() => {}
             () = self.sweep_keys() => {}
             () = self.sweep_waiting() => {}
+            () = self.sweep_spent() => {}
             () = self.keep_sessions() => {}
             () = keep_time(self.store().clone(), self.clock().clone()) => {}
             () = shutdown => {}

@@ -37,6 +37,16 @@ impl Engine {
         }
     }
 
+    /// Fail what was delivered too often, every sweep.
+    pub(crate) async fn sweep_spent(&self) {
+        loop {
+            tokio::time::sleep(self.settings().sweep).await;
+            if let Err(error) = self.fail_spent().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "failing tasks that were delivered too often");
+            }
+        }
+    }
+
     /// Forget idempotency keys whose time is over, in small batches.
     pub(crate) async fn sweep_keys(&self) {
         loop {

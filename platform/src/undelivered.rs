@@ -129,8 +129,7 @@ fn told(error: wire::Error) -> Box<dyn std::error::Error + Send + Sync> {
 /// A line each, under their names.
 fn table(all: &[Undelivered]) -> String {
     if all.is_empty() {
-        return "No task is undelivered: every task that workers were handed was finished, or still can be.\n"
-            .to_owned();
+        return "No undelivered task is found.\n".to_owned();
     }
     let or_none = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
     let names = ["TENANT", "AGENT", "TASK", "DELIVERIES", "FAILED AT", "SENT AGAIN AS"].map(str::to_owned);
@@ -187,6 +186,6 @@ mod tests {
         assert_eq!(lines[0], "TENANT  AGENT  TASK  DELIVERIES  FAILED AT                 SENT AGAIN AS");
         assert_eq!(lines[1], "-       demo   0190  5           2026-01-02T03:04:05.000Z  -");
         assert_eq!(lines[2], "acme    demo   0190  5           2026-01-02T03:04:05.000Z  0191");
-        assert!(table(&[]).starts_with("No task is undelivered"));
+        assert!(table(&[]).starts_with("No undelivered task"));
     }
 }

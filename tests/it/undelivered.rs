@@ -14,7 +14,7 @@ async fn what_was_given_up_is_sent_again(setup: Setup) {
         out
     };
     let json = |more: &[&str]| serde_json::from_str::<Value>(&list(&[&["--json"], more].concat())).expect("JSON");
-    assert!(list(&[]).contains("No task is undelivered"));
+    assert!(list(&[]).contains("No undelivered task"));
     assert_eq!(json(&[]), json!([]));
 
     let mut params = text("poison");

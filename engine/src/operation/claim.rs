@@ -12,10 +12,14 @@ use super::lease::LeaseName;
 use super::new_task::NewTask;
 use super::pick::Picked;
 use crate::change::{Change, from_text};
+use crate::settings::Agent;
 use crate::store::task::TaskAndWork;
 use crate::store::{Write, WriteError};
 use crate::view::{Shown, artifacts, bare, by_task, messages, unfinished, within_bounds};
 use crate::{Engine, Hint, database, store, unwritten};
+
+/// Ended leases looked at in one sweep; the others are claimed, or looked at in the next.
+const SPENT: u64 = 500;
 
 impl Engine {
     /// Lease up to one task per entry of `workers`. Also says whether more may be ready at once.
@@ -38,7 +42,7 @@ impl Engine {
         let Loaded { rows, mut tasks, mut histories, mut chunks } =
             Loaded::of(locked.read(), rows, &waiting).await.map_err(database(doing))?;
         // What is left out because the answer would be too large stays due.
-        let full = more || rows.len() < due;
+        let mut full = more || rows.len() < due;
         let mut write = Write::new();
         let mut hints: Vec<Hint> = passed_over.into_iter().map(|agent| Hint::Work { agent }).collect();
         let (mut leases, mut written) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -50,9 +54,11 @@ impl Engine {
             };
             let agent = self.agent_of(&task.agent);
             let id = task.id;
-            let spent = row.deliveries >= agent.max_deliveries as i32;
+            let spent = is_spent(&row, &agent);
             let read = TaskAndWork { task, work: Some(row) };
             let mut change = Change::begin(read, &agent, now);
+            // Whoever waits got nothing for it, and there may be more.
+            full |= spent;
             if let Some(message) = waiting.remove(&id) {
                 if spent {
                     in_vain.push(message);
@@ -68,13 +74,7 @@ impl Engine {
                 continue;
             }
             if spent {
-                let deliveries = agent.max_deliveries;
-                if let Some(work) = change.work() {
-                    write.insert(undelivered::ActiveModel::from(store::undelivered::row(change.task(), work, now)));
-                }
-                change.make(Move::Fail, Some(self.platform_says(&format!(
-                    "The platform failed this task: it was delivered to workers {deliveries} times and none finished it."
-                ))), None)?;
+                self.give_up_on(&mut change, &agent, &mut write)?;
             } else {
                 if start && change.state() == TaskState::Submitted {
                     change.make(Move::Work, None, None)?;
@@ -99,6 +99,58 @@ impl Engine {
             self.open_in_vain(message).await;
         }
         Ok((leases, full))
+    }
+
+    /// Fail tasks whose last permitted lease has ended, also while nobody polls. Yields how many.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn fail_spent(&self) -> Result<usize, Error> {
+        let agents: Vec<&str> = self.settings().agents.keys().map(String::as_str).collect();
+        let ended = store::work::leases_ended(self.store().read(), &agents, self.clock().now(), SPENT);
+        let ended = ended.await.map_err(database("looking for leases that have ended"))?;
+        let mut failed = 0;
+        for row in ended.into_iter().filter(|row| is_spent(row, &self.agent_of(&row.agent))) {
+            failed += usize::from(self.fail_if_spent(row.task_id).await?);
+        }
+        Ok(failed)
+    }
+
+    async fn fail_if_spent(&self, task: Uuid) -> Result<bool, Error> {
+        let mut attempts = self.attempts("failing a task that was delivered too often", Some(task));
+        loop {
+            let attempt = attempts.next().await?;
+            let read = store::task::read_for_worker(self.store().read(), None, task).await;
+            let Some(read) = read.map_err(database("reading a task that was delivered too often"))? else {
+                return Ok(false);
+            };
+            let (agent, now) = (self.agent_of(&read.task.agent), self.clock().now());
+            let ended = |work: &work::Model| is_spent(work, &agent) && work.due_at.is_some_and(|due| due <= now);
+            if !read.work.as_ref().is_some_and(ended) {
+                return Ok(false);
+            }
+            let (mut change, mut write) = (Change::begin(read, &agent, now), Write::new());
+            self.give_up_on(&mut change, &agent, &mut write)?;
+            let hints = change.hints();
+            change.write_into(&mut write);
+            if attempt.write(write).await? {
+                self.bus().send(hints);
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Fail a task in the platform's name, and note it for the operator.
+    fn give_up_on(&self, change: &mut Change<'_>, agent: &Agent, write: &mut Write) -> Result<(), Error> {
+        let times = match agent.max_deliveries {
+            1 => "once".to_owned(),
+            times => format!("{times} times"),
+        };
+        if let Some(work) = change.work() {
+            write.insert(undelivered::ActiveModel::from(store::undelivered::row(change.task(), work, change.now())));
+        }
+        let why = format!("The platform failed this task: it was delivered to workers {times} and none finished it.");
+        change.make(Move::Fail, Some(self.platform_says(&why)), None)
     }
 
     /// A message that was delivered too often becomes a task, with its deliveries: the claim that finds it fails it.
@@ -142,6 +194,11 @@ impl Engine {
             ..Message::default()
         }
     }
+}
+
+/// Whether it was delivered as often as its agent permits.
+fn is_spent(row: &work::Model, agent: &Agent) -> bool {
+    row.deliveries >= agent.max_deliveries as i32
 }
 
 /// What a claim reads of the tasks whose work rows it has locked, so that nothing of it is stale.

@@ -2,7 +2,7 @@
 
 use entity::{task, work};
 use sea_orm::sea_query::LockType;
-use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QuerySelect};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbErr, QueryFilter, QueryOrder, QuerySelect};
 use uuid::Uuid;
 
 use super::Row;
@@ -10,6 +10,23 @@ use super::Row;
 /// Lock the work row of one task until the transaction ends. A finished task has none.
 pub async fn lock<C: ConnectionTrait>(db: &C, task: Uuid) -> Result<Option<work::Model>, DbErr> {
     work::Entity::of_task(task).lock(LockType::Update).one(db).await
+}
+
+/// Up to `limit` rows of these agents whose lease has ended and that nobody has claimed since, the oldest end first.
+pub async fn leases_ended<C: ConnectionTrait>(
+    db: &C,
+    agents: &[&str],
+    now: i64,
+    limit: u64,
+) -> Result<Vec<work::Model>, DbErr> {
+    work::Entity::across_tenants()
+        .filter(work::Column::Agent.is_in(agents.iter().copied()))
+        .filter(work::Column::LeaseId.is_not_null())
+        .filter(work::Column::DueAt.lte(now))
+        .order_by_asc(work::Column::DueAt)
+        .limit(limit)
+        .all(db)
+        .await
 }
 
 /// What a write changes of a work row, upon the revision, lease and epoch that were read: the fence itself. What it does not change is

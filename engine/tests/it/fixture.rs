@@ -57,6 +57,8 @@ impl Ground {
     pub(crate) async fn sqlite() -> Ground {
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("taskyard-engine-{}-{number}", std::process::id()));
+        // A killed run of the same process number may have left one.
+        let _none = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let url = format!("sqlite://{}/t.db", folder.display());
         let store = Store::connect(&url, 4).await.unwrap();

@@ -159,6 +159,27 @@ on_every_store! {
         assert_eq!(listed(&small, UndeliveredFilter::default()).await.remove(0).resent_as, None);
     }
 
+    /// The sweep fails it when its last lease ends, also where no worker is left to poll.
+    async fn nobody_has_to_poll_for_it(f: Fixture) {
+        let once = f.replica(|settings| {
+            Arc::make_mut(settings.agents.get_mut("demo").unwrap()).max_deliveries = 1;
+        });
+        let old = send(&once, "", say("x")).await.unwrap();
+        let held = poll(&once, 1, true).await.remove(0);
+        assert_eq!(once.fail_spent().await.unwrap(), 0, "its worker may still finish");
+        f.clock.advance(LEASE + 1);
+        let other = f.replica(|settings| {
+            Arc::make_mut(settings.agents.get_mut("demo").unwrap()).max_deliveries = 1;
+        });
+        let (one, two) = tokio::join!(once.fail_spent(), other.fail_spent());
+        assert!(one.unwrap() + two.unwrap() >= 1 || f.count("work").await == 0);
+        let failed = get(&once, "", &old.id).await.unwrap();
+        assert_eq!((failed.status.state, held.task.id), (TaskState::Failed, old.id.clone()));
+        assert!(text(failed.status.message.as_ref().unwrap()).contains("once"));
+        assert_eq!(listed(&once, UndeliveredFilter::default()).await.len(), 1);
+        assert_eq!((f.count("work").await, once.fail_spent().await.unwrap()), (0, 0));
+    }
+
     /// A message that waits for a direct answer and is delivered too often becomes a task, and fails like one.
     async fn a_waiting_message_is_given_up_alike(f: Fixture) {
         let direct = f.replica(|settings| {
