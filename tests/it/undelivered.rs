@@ -23,7 +23,7 @@ async fn what_was_given_up_is_sent_again(setup: Setup) {
     assert_eq!(worker.lease("raw").await.task(), &old["id"]);
     let waiting = tokio::spawn(async move { worker.poll("raw", 1, 20.0, true).await });
     let failed = client.task_in(&old["id"], "TASK_STATE_FAILED").await;
-    assert!(said(&failed["status"]["message"]).contains("1 times"), "{failed}");
+    assert!(said(&failed["status"]["message"]).contains("once"), "{failed}");
     let id = old["id"].as_str().expect("an id");
     let told = json(&["--tenant", "acme", "--agent", "raw"]);
     assert_eq!((&told[0]["task"], &told[0]["deliveries"], told[1].is_null()), (&old["id"], &json!(1), true), "{told}");
