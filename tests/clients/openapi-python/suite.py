@@ -25,7 +25,8 @@ from taskyard_a2a.api.push_notifications import (
 from taskyard_a2a.api.tasks import cancel_task, get_task, list_tasks, subscribe_to_task
 from taskyard_worker import Client as WorkerClient
 from taskyard_worker import models as work
-from taskyard_worker.api.leases import heartbeat_leases, open_session, poll_leases
+from taskyard_worker.api.leases import heartbeat_leases, poll_leases
+from taskyard_worker.api.sessions import open_session
 from taskyard_worker.api.tasks import apply_updates, complete_task
 from taskyard_worker.api.views import all_tasks
 
